@@ -22,19 +22,22 @@ static const char *can_run_end_of(const char *group)
 	return strlen(end) > SHOWN_MAX ? end + strlen(end) - SHOWN_MAX : end;
 }
 
+int can_run_refuse(const struct frozen *frozen, char reason[static REASON_MAX])
+{
+	const char *group = can_run_end_of(frozen->group);
+
+	if (!*group)
+		return refuse(reason, -EPERM, "it is frozen; thaw its control group first");
+	return refuse(reason, -EPERM, "it is frozen; thaw it first (control group %s%s%s)",
+		      group == frozen->group ? "" : "...", group,
+		      frozen->version == 1 ? ", version 1" : "");
+}
+
 int can_run_check_thread(pid_t tid, char reason[static REASON_MAX])
 {
 	struct frozen frozen;
-	const char *group;
 
-	if (!frozen_look(tid, &frozen))
-		return 0;
-	if (!*frozen.group)
-		return refuse(reason, -EPERM, "it is frozen; thaw its control group first");
-	group = can_run_end_of(frozen.group);
-	return refuse(reason, -EPERM, "it is frozen; thaw it first (control group %s%s%s)",
-		      group == frozen.group ? "" : "...", group,
-		      frozen.version == 1 ? ", version 1" : "");
+	return frozen_look(tid, &frozen) ? can_run_refuse(&frozen, reason) : 0;
 }
 
 int can_run_check(pid_t pid, char reason[static REASON_MAX])

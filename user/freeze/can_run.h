@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "user/base/log.h"
+#include "user/process/frozen.h"
 
 /*
  * 0, or -errno with the reason, a clause about "it", not logged: -EPERM (it is traced, stopped by a signal, or frozen: until somebody
@@ -16,5 +17,8 @@ int can_run_check(pid_t pid, char reason[static REASON_MAX]);
 
 /* The same of one of its threads, which may be in another control group: is it frozen? 0 or -EPERM with the reason. */
 int can_run_check_thread(pid_t tid, char reason[static REASON_MAX]);
+
+/* What is said of one that is: -EPERM, and the reason. */
+int can_run_refuse(const struct frozen *frozen, char reason[static REASON_MAX]);
 
 #endif

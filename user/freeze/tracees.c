@@ -294,7 +294,7 @@ static int tracees_refuse_frozen(struct tracees *all, const struct tracee *t)
 
 	if (!frozen_look(t->thread.tid, &frozen) || frozen.version != 1)
 		return 0;
-	can_run_check_thread(t->thread.tid, all->reason);
+	can_run_refuse(&frozen, all->reason);
 	return -EBUSY;
 }
 

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "user/base/clock.h"
-#include "user/freeze/can_run.h"
 #include "user/freeze/remote.h"
 #include "user/freeze/run_first.h"
 #include "user/process/proc.h"
@@ -49,15 +48,14 @@ static int write_once(pid_t pid, uint64_t hold_ns, const struct stop_piece *piec
 }
 
 /*
- * By a control group of version 1, in which nothing can be stopped; what has jumps to be taken away is worth some patience. Told at
- * once: it is waited for as long as others may take to stop.
+ * It is frozen by a control group of version 1, in which nothing can be stopped, or another memleakbpf holds it: either is told at
+ * once, and may be over in a moment. What has jumps to be taken away is worth as much patience as with threads that do not stop.
  */
-static bool write_waits_for_thaw(pid_t pid, int err, uint64_t hold_ns)
+static bool write_waits(int err, uint64_t hold_ns)
 {
 	const struct timespec pause = ns_timespec(hold_ns / 2);
-	char unused[REASON_MAX];
 
-	if (err != -EBUSY || !can_run_check_thread(proc_memory_id(pid), unused))
+	if (err != -EBUSY)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;
@@ -89,16 +87,16 @@ static int write_all(pid_t pid, const struct stop_piece *pieces, size_t count, u
 		     char first[static REASON_MAX], char reason[static REASON_MAX])
 {
 	const struct timespec pause = {.tv_nsec = BREAK_NS};
-	bool frozen = false;
+	bool waits = false;
 	int err = -EAGAIN;
 
-	for (int i = 0, late = 0; i < TRIES && (frozen || write_is_worth_another_try(err)); i++) {
+	for (int i = 0, late = 0; i < TRIES && (waits || write_is_worth_another_try(err)); i++) {
 		uint64_t hold_ns = late < LATE_TRIES ? HOLD_NS : LONG_HOLD_NS;
 
 		if (i)
 			nanosleep(&pause, NULL);
 		err = write_once(pid, hold_ns, pieces, count, pause_ns, reason);
-		frozen = write_waits_for_thaw(pid, err, hold_ns);
+		waits = write_waits(err, hold_ns);
 		if (err == -ECANCELED && !*first)
 			memcpy(first, reason, REASON_MAX);
 		/* The try before had written, and was late to say so. */

@@ -69,11 +69,24 @@ static void with_others(void **state)
 	target_end();
 }
 
+/* What may not be used from the beginning is not waited for; what has come to that amid the tries is. */
+static void tried_again(void **state)
+{
+	(void)state;
+	assert_false(gate_hold_again(-EPERM, 1));
+	assert_true(gate_hold_again(-EPERM, 2));
+	assert_false(gate_hold_again(-EPERM, 4));
+	assert_true(gate_hold_again(-ETIMEDOUT, 1));
+	assert_true(gate_hold_again(-EBUSY, 1));
+	assert_false(gate_hold_again(-ESRCH, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_its_only_thread),
 		cmocka_unit_test(with_others),
+		cmocka_unit_test(tried_again),
 	};
 
 	return books_open() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

@@ -357,12 +357,14 @@ static void frozen(void **state)
 		skip();
 }
 
-/* Thaws the target when somebody has begun to stop it. */
-static _Noreturn void thaw_when_traced(void)
+/* Thaws the target when somebody has tried to stop it, and has given up. */
+static _Noreturn void thaw_when_tried(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	while (!tracer())
+		usleep(FREEZER_LOOK_US);
+	while (tracer())
 		usleep(FREEZER_LOOK_US);
 	_exit(!freezer_group_thaw(&group));
 }
@@ -383,7 +385,7 @@ static void frozen_when_it_goes(void **state)
 	freezer_group_freeze(&group);
 	helper = fork();
 	if (!helper)
-		thaw_when_traced();
+		thaw_when_tried();
 	close_gate(gate);
 	assert_int_equal(waitpid(helper, &status, 0), helper);
 	assert_int_equal(status, 0);
