@@ -44,9 +44,9 @@ static void frozen_parse_line(char *line, struct frozen_paths *out)
 	*controllers++ = '\0';
 	*path++ = '\0';
 	if (!strcmp(line, "0") && !*controllers)
-		strcpy(out->v2, path);
+		snprintf(out->v2, sizeof(out->v2), "%s", path);
 	else if (frozen_has_controller(controllers, "freezer"))
-		strcpy(out->v1, path);
+		snprintf(out->v1, sizeof(out->v1), "%s", path);
 }
 
 void frozen_parse(const char *text, struct frozen_paths *out)

@@ -118,7 +118,7 @@ struct share_owner http_who(int asking, int fd, const struct sockaddr *address)
 	struct sockaddr_storage own = {0};
 	socklen_t len = sizeof(own);
 	struct who_end ours;
-	uid_t uid;
+	uid_t uid = (uid_t)-1;
 	int err;
 
 	if (asking < 0 || getsockname(fd, (struct sockaddr *)&own, &len))

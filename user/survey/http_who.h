@@ -14,9 +14,9 @@
 int http_who_open(void);
 
 /*
- * `fd` is our end of the connection, `peer` the other's address. Where the kernel does not say who it is, or nobody holds
+ * `fd` is our end of the connection, `address` the other's. Where the kernel does not say who it is, or nobody holds
  * the socket any more, all of the loopback are one. asking -1: it is not asked.
  */
-struct share_owner http_who(int asking, int fd, const struct sockaddr *peer);
+struct share_owner http_who(int asking, int fd, const struct sockaddr *address);
 
 #endif
