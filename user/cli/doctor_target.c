@@ -201,6 +201,30 @@ static void doctor_print_v8(struct object *object)
 	       err && !*reason ? strerror(-err) : reason);
 }
 
+/* Of those whose threads are found by glibc's ways only. 0, or -ENOTSUP with the reason. */
+static int doctor_check_libc(const struct image *image, char reason[static REASON_MAX])
+{
+	return python_libc_of(image) == PYTHON_LIBC_GLIBC
+		       ? 0
+		       : refuse(reason, -ENOTSUP, PYTHON_OTHER_LIBC);
+}
+
+/* err: there are no frames of it, for the reason, if there is one. */
+static void doctor_print_interpreter(struct object *object, const char *language,
+				     const char *version, const char *functions, int err,
+				     const char *reason)
+{
+	printf("  ");
+	doctor_print_name(object_path(object), 0);
+	printf("\n    %s%s%s: ", language, *version ? " " : "", version);
+	if (err)
+		printf("no frames of it, stacks have C functions only: %s\n",
+		       *reason ? reason : strerror(-err));
+	else
+		printf("stacks have its %s, with file and line (x86-64, Linux 5.15 and later)%s\n",
+		       functions, reason);
+}
+
 static void doctor_print_ruby(const struct image *image, struct object *object)
 {
 	char reason[REASON_MAX] = "";
@@ -210,16 +234,8 @@ static void doctor_print_ruby(const struct image *image, struct object *object)
 	if (runtime_of(object) != RUNTIME_RUBY)
 		return;
 	err = ruby_find(object, &runtime, reason);
-	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
-		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
-		err = -ENOTSUP;
-	}
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    Ruby%s%s: %s%s\n", *runtime.version ? " " : "", runtime.version,
-	       err ? "no frames of it, stacks have C functions only: "
-		   : "stacks have its methods, with file and line (x86-64, Linux 5.15 and later)",
-	       err && !*reason ? strerror(-err) : reason);
+	err = err ?: doctor_check_libc(image, reason);
+	doctor_print_interpreter(object, "Ruby", runtime.version, "methods", err, reason);
 }
 
 static void doctor_print_php(struct object *object)
@@ -231,12 +247,7 @@ static void doctor_print_php(struct object *object)
 	if (runtime_of(object) != RUNTIME_PHP)
 		return;
 	err = php_find(object, &runtime, reason);
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    PHP%s%s: %s%s\n", runtime.version ? " " : "", runtime.version ?: "",
-	       err ? "no frames of it, stacks have C functions only: "
-		   : "stacks have its functions, with file and line (x86-64, Linux 5.15 and later)",
-	       err && !*reason ? strerror(-err) : reason);
+	doctor_print_interpreter(object, "PHP", runtime.version ?: "", "functions", err, reason);
 	php_runtime_free(&runtime);
 }
 
@@ -249,17 +260,8 @@ static void doctor_print_perl(const struct image *image, struct object *object)
 	if (runtime_of(object) != RUNTIME_PERL)
 		return;
 	err = perl_find(object, &runtime, reason);
-	if (!err && python_libc_of(image) != PYTHON_LIBC_GLIBC) {
-		snprintf(reason, sizeof(reason), "%s", PYTHON_OTHER_LIBC);
-		err = -ENOTSUP;
-	}
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    Perl%s%s: %s%s\n", *runtime.version ? " " : "", runtime.version,
-	       err ? "no frames of it, stacks have C functions only: "
-		   : "stacks have its subroutines, with file and line (x86-64, Linux 5.15 and "
-		     "later)",
-	       err && !*reason ? strerror(-err) : reason);
+	err = err ?: doctor_check_libc(image, reason);
+	doctor_print_interpreter(object, "Perl", runtime.version, "subroutines", err, reason);
 }
 
 static void doctor_print_not_followed(struct object *object)

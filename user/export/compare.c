@@ -7,9 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
@@ -40,18 +38,14 @@ static void compare_put_change(FILE *out, const struct amount *old, const struct
 static void compare_put_side(FILE *out, const char *name, const struct comparison *c,
 			     const struct compared_side *side)
 {
-	char when[64] = "?", elapsed[FORMAT_DURATION_MAX];
-	time_t seconds = (time_t)(side->time_ns / NS_PER_S);
-	struct tm tm;
+	char when[TEXT_TIME_MAX], elapsed[FORMAT_DURATION_MAX];
 
 	fprintf(out, "%s   ", name);
 	if (!side->processes) {
 		fputs("no snapshot\n", out);
 		return;
 	}
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	fprintf(out, "%s  ", when);
+	fprintf(out, "%s  ", text_time(when, side->time_ns));
 	if (side->processes == 1) {
 		char comm[sizeof(side->comm) + 1];
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "user/base/clock.h"
 #include "user/base/parse.h"
@@ -59,15 +58,11 @@ static void inspection_text_put_share(FILE *out, uint64_t bytes, uint64_t all)
 static void inspection_text_put_head(const struct inspection_page *page)
 {
 	const struct inspection *i = page->i;
-	time_t seconds = (time_t)(i->time_ns / NS_PER_S);
-	char comm[sizeof(i->comm) + 1], when[64] = "", elapsed[FORMAT_DURATION_MAX];
-	struct tm tm;
+	char comm[sizeof(i->comm) + 1], when[TEXT_TIME_MAX], elapsed[FORMAT_DURATION_MAX];
 
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(i->comm), i->comm);
 	text_set_style(page->out, page->options, TEXT_BOLD);
-	fprintf(page->out, "=== %s  PID %d (", when, (int)i->pid);
+	fprintf(page->out, "=== %s  PID %d (", text_time(when, i->time_ns), (int)i->pid);
 	text_put_name(page->out, *comm ? comm : "?");
 	fputc(')', page->out);
 	if (i->traced)

@@ -2,9 +2,7 @@
 /* Of a survey's recording, whose last look is shown: what there was to say at the ends before it. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
-#include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/export/render.h"
 #include "user/export/text_parts.h"
@@ -13,13 +11,9 @@
 
 static void survey_ends_put_name(FILE *out, const struct survey_end *end)
 {
-	char when[64] = "?", comm[sizeof(end->comm) + 1], count[FORMAT_GROUPED_MAX];
-	time_t seconds = (time_t)(end->time_ns / NS_PER_S);
-	struct tm tm;
+	char when[TEXT_TIME_MAX], comm[sizeof(end->comm) + 1], count[FORMAT_GROUPED_MAX];
 
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	fprintf(out, "  %s  ", when);
+	fprintf(out, "  %s  ", text_time(when, end->time_ns));
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(end->comm), end->comm);
 	if (end->processes == 1)
 		fprintf(out, "PID %d (", (int)end->pid);

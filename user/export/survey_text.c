@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "user/base/parse.h"
 #include "user/base/util.h"
@@ -98,15 +97,11 @@ static void survey_text_put_keep(const struct table *t, const struct survey_keep
 static void survey_text_put_head(const struct table *t)
 {
 	const struct survey_report *r = t->report;
-	time_t seconds = (time_t)(r->time_ns / NS_PER_S);
-	char elapsed[FORMAT_DURATION_MAX], when[64] = "";
-	struct tm tm;
+	char elapsed[FORMAT_DURATION_MAX], when[TEXT_TIME_MAX];
 
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	text_set_style(t->out, t->options, TEXT_BOLD);
-	fprintf(t->out, "=== %s  survey of %zu %s, %s  %s===\n", when, r->process_count,
-		text_plural(r->process_count, "process", "processes"),
+	fprintf(t->out, "=== %s  survey of %zu %s, %s  %s===\n", text_time(when, r->time_ns),
+		r->process_count, text_plural(r->process_count, "process", "processes"),
 		format_duration(elapsed, r->elapsed_ns), r->final ? "FINAL " : "");
 	text_set_style(t->out, t->options, TEXT_NONE);
 	if (r->growing_count)

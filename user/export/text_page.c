@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "user/base/clock.h"
 #include "user/base/parse.h"
@@ -29,14 +28,10 @@ struct text_page {
 static void put_who(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
-	time_t seconds = (time_t)(s->time_ns / NS_PER_S);
-	char comm[sizeof(s->comm) + 1], when[64] = "";
-	struct tm tm;
+	char comm[sizeof(s->comm) + 1], when[TEXT_TIME_MAX];
 
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(s->comm), s->comm);
-	fprintf(page->out, "%s  ", when);
+	fprintf(page->out, "%s  ", text_time(when, s->time_ns));
 	if (!s->processes)
 		fprintf(page->out, "PID %d (", (int)s->pid);
 	else if (s->ended && s->ended < s->processes)

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
@@ -21,6 +23,16 @@ void text_set_style(FILE *out, const struct export_options *options, enum text_s
 
 	if (options->color)
 		fputs(codes[style], out);
+}
+
+const char *text_time(char out[static TEXT_TIME_MAX], uint64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / NS_PER_S);
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(out, TEXT_TIME_MAX, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(out, TEXT_TIME_MAX, "?");
+	return out;
 }
 
 const char *text_plural(uint64_t n, const char *one, const char *many)

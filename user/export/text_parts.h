@@ -20,6 +20,10 @@ enum text_style {
 /* What follows looks so, where colour is allowed. */
 void text_set_style(FILE *out, const struct export_options *options, enum text_style style);
 
+#define TEXT_TIME_MAX 64
+/* "2026-01-02 03:04:05", by the clock of this place; time_ns as CLOCK_REALTIME. Returns `out`. */
+const char *text_time(char out[static TEXT_TIME_MAX], uint64_t time_ns);
+
 const char *text_plural(uint64_t n, const char *one, const char *many);
 
 /* Each line of a text that others wrote, behind `before`. */
