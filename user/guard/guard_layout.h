@@ -120,7 +120,7 @@ struct guard_pool {
 	uint32_t count; /* of places, a power of two up to GUARD_COUNT_MAX */
 	/*
 	 * madvise must not be called (a seccomp filter could end the process for it): pages stay, no
-	 * use after free is found, and no guard is armed again.
+	 * use after free is found, and a place whose guards have been touched gets no more blocks.
 	 */
 	uint32_t keep_pages;
 	uint64_t cursor; /* places tried so far: the next one is that, by the count */

@@ -458,6 +458,30 @@ static void pages_kept(void **state)
 	assert_books();
 }
 
+/* Then a guard that has been touched cannot be armed again: its place gets no block before pages may be dropped. */
+static void touched_kept(void **state)
+{
+	uint8_t *block, *next;
+
+	(void)state;
+	guard.pool->keep_pages = 1;
+	c.free(block = guarded(112));
+	read_byte(block + 112);
+	assert_touched(block + 112);
+	meta_of(block)->touched = 1;
+	for (unsigned i = 0; i < 3 * PLACES; i++) {
+		c.free(next = guarded(112));
+		assert_ptr_not_equal(next, block);
+	}
+	guard.pool->keep_pages = 0;
+	do
+		c.free(next = guarded(112));
+	while (next != block);
+	read_byte(block + 112);
+	assert_touched(block + 112);
+	meta_of(block)->touched = 1;
+}
+
 /* How a block that is given now is told of: by its page's fault, or by its probe. */
 static void assert_told(size_t size, bool by_fault)
 {
@@ -567,8 +591,8 @@ int main(void)
 		cmocka_unit_test(by_system_calls), cmocka_unit_test(bad_frees),
 		cmocka_unit_test(changed),	   cmocka_unit_test(resized),
 		cmocka_unit_test(each_function),   cmocka_unit_test(pages_kept),
-		cmocka_unit_test(told_by_faults),  cmocka_unit_test(fills),
-		cmocka_unit_test(fill_refused),
+		cmocka_unit_test(touched_kept),	   cmocka_unit_test(told_by_faults),
+		cmocka_unit_test(fills),	   cmocka_unit_test(fill_refused),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);

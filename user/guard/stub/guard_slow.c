@@ -211,6 +211,22 @@ static void count_live(int change)
 }
 
 /*
+ * A touched guard faults no more, so a block between such ones would pass for guarded: where they must not be dropped
+ * the place gets none, until a tool that may comes to it. True, and *there no more, if they were.
+ */
+static bool arm(struct guard_meta *meta, bool *there)
+{
+	if (!__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED))
+		return true;
+	if (drop(page_of(meta) - GUARD_DATA, GUARD_PLACE)) {
+		*there = false;
+		return true;
+	}
+	__atomic_store_n(&meta->touched, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/*
  * In turn, so that what has been freed stays as it is for as long as can be. NULL: none is free. *there: so is its page
  * of data.
  */
@@ -223,9 +239,12 @@ static struct guard_meta *take_place(bool *there)
 
 		if ((state == GUARD_EMPTY || state == GUARD_GONE || state == GUARD_FREED) &&
 		    take(meta, state)) {
-			meta->life = life + 1;
 			*there = state == GUARD_FREED;
-			return meta;
+			if (arm(meta, there)) {
+				meta->life = life + 1;
+				return meta;
+			}
+			set_state(meta, state);
 		}
 	}
 	return NULL;
@@ -273,8 +292,6 @@ static struct given give_block(struct guard_slot *slot, uint64_t size, uint64_t 
 	}
 	count_at(site, 1);
 	page = page_of(meta);
-	if (__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED))
-		there = !drop(page - GUARD_DATA, GUARD_PLACE);
 	meta->offset = (uint16_t)offset_of(slot, size, alignment);
 	meta->size = (uint16_t)size;
 	meta->site = site;
