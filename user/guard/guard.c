@@ -13,6 +13,7 @@
 #include "user/gate/write.h"
 #include "user/guard/guard_filters.h"
 #include "user/guard/guard_find.h"
+#include "user/guard/guard_left.h"
 #include "user/guard/guard_pages.h"
 #include "user/guard/guard_texts.h"
 #include "user/process/proc.h"
@@ -392,6 +393,8 @@ int guard_start(struct guard *guard, char reason[static REASON_MAX])
 {
 	int err = guard->started ? 0 : guard_prepare(guard, reason);
 
+	if (!err && guard->pages.taken_over && guard_left_mark(&guard->pages))
+		err = refuse(reason, -ESRCH, "what has been touched in its pool cannot be seen");
 	/* All functions that take a block have their jumps: only now may there be one. */
 	err = err
 		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, period),
@@ -430,6 +433,9 @@ int guard_watch(struct guard *guard, char reason[static REASON_MAX])
 	if (!kept && guard_filters_count(guard->pages.pid) != guard->filters.count)
 		err = guard_keep_pages(guard, true, reason);
 	err = err ?: guard_look_at_filters(guard, reason);
+	/* Else as it was: it may have ended. */
+	if (!err)
+		guard_left_mark(&guard->pages);
 	if (err || kept == guard->pages.keep_pages)
 		return err;
 	return kept ? GUARD_WATCH_DROPS : GUARD_WATCH_KEEPS;

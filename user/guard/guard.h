@@ -123,7 +123,8 @@ int guard_start(struct guard *guard, char reason[static REASON_MAX]);
 int guard_pause(struct guard *guard, char reason[static REASON_MAX]);
 
 /*
- * To be called now and then, as with each snapshot: has the process come to what guards do not go with?
+ * To be called now and then, as with each snapshot: guards that have been touched without an event are to be armed again;
+ * and has the process come to what guards do not go with?
  * 0: no; GUARD_WATCH_KEEPS: a seccomp filter has come that might not let madvise pass, or cannot be looked at, and pages
  * are kept from now on (guard_place()); GUARD_WATCH_DROPS: they are kept no more; -errno with the reason: nothing is
  * guarded any more, as after guard_pause(). A filter that kills for madvise may have killed before that: who sees it

@@ -175,6 +175,27 @@ static inline struct guard_header figures(const struct guard *guard, uint64_t *l
 	return header;
 }
 
+/* In how many places of the pool the page at that offset is there. */
+static inline size_t pages_there(const struct guard *guard, uint64_t offset)
+{
+	struct guard_place place = guard_place(guard);
+	char path[64];
+	size_t there = 0;
+	int pagemap;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", target.pid);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(pagemap >= 0);
+	for (uint32_t i = 0; i < place.count; i++) {
+		uint64_t page = place.pool + ((uint64_t)i << GUARD_PLACE_BITS) + offset, entry;
+
+		assert_int_equal(pread(pagemap, &entry, 8, (off_t)(page / GUARD_PAGE * 8)), 8);
+		there += entry >> 63;
+	}
+	close(pagemap);
+	return there;
+}
+
 /* As the file has it, but for what others' probes change. */
 static inline void assert_text(void)
 {
