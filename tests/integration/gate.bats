@@ -76,19 +76,30 @@ live_in_all() {
 	end_target
 }
 
-@test "a COMMAND: from its first call on, exact" {
-	env "${T_ENV[@]}" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate -- "$TARGETS/short" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
+# run_gated GATES [OPTION…] -- COMMAND: TRUTH and SNAP. So many gates have come while it waited; it is held for four seconds at most (user/trace/trace.h), and where a
+# busy machine has taken longer for one it runs meanwhile: once more then.
+run_gated() {
+	local gates=$1 tries since
+
+	shift
+	for tries in {1..10}; do
+		since=${EPOCHREALTIME/./}
+		env "${T_ENV[@]}" timeout "$DEADLINE" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate "$@" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
+		[[ $(grep -c 'a gate before .*; it waited, and stood still for' "$D/tool.err") -ne $gates ]] || break
+		[[ $((${EPOCHREALTIME/./} - since)) -ge 4000000 && $tries -lt 10 ]] || fail "try $tries, no $gates gates: $(cat "$D/tool.err")"
+	done
 	TRUTH=$(grep '"phase":"exit"' "$D/both")
 	SNAP=$(grep '"version":1' "$D/both" | tail -n 1)
-	same
 	gated
-	grep 'a gate before .*; it waited, and stood still for' "$D/tool.err" || fail "$(cat "$D/tool.err")"
+}
+
+@test "a COMMAND: from its first call on, exact" {
+	run_gated 1 -- "$TARGETS/short"
+	same
 }
 
 @test "a COMMAND, sampled so that nothing is left out" {
-	env "${T_ENV[@]}" "$TOOL" -f json -T 1000 --sort alloc --attach gate -s 1 -- "$TARGETS/short" >"$D/both" 2>"$D/tool.err" 3>&- || fail "status $?"
-	SNAP=$(grep '"version":1' "$D/both" | tail -n 1)
-	gated
+	run_gated 1 -s 1 -- "$TARGETS/short"
 	holds '[.stacks[] | select(any(.frames[]; .function == "leak_short"))] | .[0].live == {"bytes": 3690, "count": 30}'
 	holds '[.stacks[] | select(any(.frames[]; .function == "leak_shorter"))] | .[0].live == {"bytes": 2000, "count": 1}'
 }
@@ -99,12 +110,7 @@ live_in_all() {
 
 	for options in '' '-s 1'; do
 		# shellcheck disable=SC2086
-		env "${T_ENV[@]}" timeout "$DEADLINE" "$TOOL" -v -f json -T 1000 --sort alloc --attach gate $options -- "$TARGETS/two_heaps" >"$D/both" 2>"$D/tool.err" 3>&- ||
-			fail "status $?"
-		TRUTH=$(grep '"phase":"exit"' "$D/both")
-		SNAP=$(grep '"version":1' "$D/both" | tail -n 1)
-		gated
-		[[ $(grep -c 'a gate before .*; it waited, and stood still for' "$D/tool.err") -eq 2 ]] || fail "$(cat "$D/tool.err")"
+		run_gated 2 $options -- "$TARGETS/two_heaps"
 		same
 	done
 }
@@ -161,6 +167,7 @@ exactly() {
 	end_target
 	clean
 	fresh
+	own_libc
 }
 
 @test "static programs, static-pie too, exact" {
@@ -181,6 +188,7 @@ estimated() {
 	sed "s|^|# ${1##*/} ${2##*/} |" "$D/verdict" >&3
 	clean
 	fresh
+	own_libc
 }
 
 @test "sampled: the mean of ten runs is the truth with jemalloc and tcmalloc, musl, and in static programs" {
@@ -226,6 +234,7 @@ estimated() {
 		end_target
 		clean
 		fresh
+		own_libc
 	done
 }
 
@@ -320,7 +329,7 @@ child_with() {
 		        print(sum(pool.map(work, range(30), chunksize=1)))
 	END
 	for how in fork spawn; do
-		env PYTHONMALLOC=malloc timeout "$((2 * DEADLINE))" "$TOOL" --merge -f json -T 10000 --sort alloc --children exact --gate -o "$D/report" -- \
+		env "${T_ENV[@]}" PYTHONMALLOC=malloc timeout "$((2 * DEADLINE))" "$TOOL" --merge -f json -T 10000 --sort alloc --children exact --gate -o "$D/report" -- \
 			/usr/bin/python3 "$D/work.py" $how >"$D/run.out" 2>"$D/tool.err" 3>&- || fail "$how: status $?"
 		[[ $(<"$D/run.out") == $((30 * 2000000 + 435)) ]] || fail "$how: $(<"$D/run.out")"
 		jq -es 'all(.[]; .attach == "gate") and ([.[].live.bytes] | add | . > 60000435 and . < 120000000)' "$D/report" >/dev/null ||

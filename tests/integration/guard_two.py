@@ -3,9 +3,11 @@
 """Two tools at one target, which come and go, or are killed, at random moments, with guards, a gate, both or probes. The target keeps its own books
 (tests/targets/ledger.c): it lives, and its thread does not stand still. At the end a last tool has its guards there.
 
-guard_two.py TOOL TARGET ROUNDS SEED; ROUNDS of each of the two."""
+guard_two.py TOOL TARGET LIBRARY ROUNDS SEED; ROUNDS of each of the two. LIBRARY is the target's libc.so.6, a copy of its own: what others have in the system's, in all
+processes, would be its end."""
 import collections
 import json
+import os
 import random
 import re
 import subprocess
@@ -13,7 +15,7 @@ import sys
 import threading
 import time
 
-tool, program, rounds, seed = sys.argv[1:]
+tool, program, library, rounds, seed = sys.argv[1:]
 WAYS = ["--guard=1 --gate", "--guard=1 --gate -s 64k", "--guard=1", "--gate", ""]
 # What the second of two may be told, and nothing else.
 RIGHT = [
@@ -23,7 +25,9 @@ RIGHT = [
     "is not as in its file: a debugger, or another tracer",
     "(holding) traces it already",  # the child of one that has just been killed
 ]
-target = subprocess.Popen([program, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+target = subprocess.Popen(
+    [program, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(library)}
+)
 told, wrong = collections.Counter(), []
 
 
