@@ -6,10 +6,14 @@
 #include <gelf.h>
 #include <libelf.h>
 
+#include "user/base/clock.h"
 #include "user/base/util.h"
 
 /* Relocations of one section; chromium has 20 MB of them. */
 #define MAX_RELOCATION_BYTES (256u << 20)
+
+/* Threads between two looks at the clock. */
+#define CLOCK_EVERY 256
 
 #if defined(__x86_64__)
 #define RELOCATION_DISTANCE R_X86_64_TPOFF64
@@ -158,4 +162,23 @@ uint64_t tls_block_of(const struct tls_place *place, const struct memory_image *
 	    !memory_image_word(memory, vector + 16 * place->module, &block))
 		return 0;
 	return block;
+}
+
+int tls_find_thread(const struct tls_place *place, const struct memory_image *memory,
+		    uint64_t address, uint64_t deadline_ns, const struct memory_thread **thread,
+		    uint64_t *offset)
+{
+	for (size_t i = 0; i < memory->thread_count; i++) {
+		uint64_t block;
+
+		if (i % CLOCK_EVERY == 0 && monotonic_ns() >= deadline_ns)
+			return -ETIME;
+		block = tls_block_of(place, memory, &memory->threads[i]);
+		if (!block || address < block || address - block >= place->layout.size)
+			continue;
+		*thread = &memory->threads[i];
+		*offset = address - block;
+		return 0;
+	}
+	return -ENOENT;
 }

@@ -50,6 +50,14 @@ void tls_place_find(struct tls_place *place, const struct memory_image *memory, 
 uint64_t tls_block_of(const struct tls_place *place, const struct memory_image *memory,
 		      const struct memory_thread *thread);
 
+/*
+ * The thread in whose block of that object the address lies. 0, *thread and the offset into the block; -ENOENT: none; -ETIME:
+ * there are so many that it is later than `deadline_ns` (CLOCK_MONOTONIC).
+ */
+int tls_find_thread(const struct tls_place *place, const struct memory_image *memory,
+		    uint64_t address, uint64_t deadline_ns, const struct memory_thread **thread,
+		    uint64_t *offset);
+
 /* Where the block of a program (not of a library) begins, by the thread pointer. */
 uint64_t tls_block_of_program(const struct tls_layout *layout, uint64_t thread_pointer);
 

@@ -13,9 +13,6 @@
 /* So many files are looked at. */
 #define OBJECTS_MAX 4096
 
-/* Threads between two looks at the clock. */
-#define CLOCK_EVERY 256
-
 const struct thread_locals_limits thread_locals_usual = {
 	.looking_ns = 5 * NS_PER_S,
 	.naming_ns = 5 * NS_PER_S,
@@ -141,25 +138,19 @@ static int thread_locals_find(struct thread_locals *l)
 static int thread_locals_name_in(struct thread_locals *l, const struct local_object *o,
 				 uint64_t address, uint64_t deadline, struct thread_variable *out)
 {
-	for (size_t i = 0; i < l->memory->thread_count; i++) {
-		const struct memory_thread *thread = &l->memory->threads[i];
-		uint64_t block;
-		int err;
+	const struct memory_thread *thread;
+	uint64_t offset;
+	int err = tls_find_thread(&o->place, l->memory, address, deadline, &thread, &offset);
 
-		if (i % CLOCK_EVERY == 0 && monotonic_ns() >= deadline)
-			return -ETIME;
-		block = tls_block_of(&o->place, l->memory, thread);
-		if (!block || address < block || address - block >= o->place.layout.size)
-			continue;
-		out->tid = thread->tid;
-		out->module = object_name(o->object);
-		err = symbolizer_name_tls(l->files->symbolizer, o->object, address - block,
-					  l->files->pid, &out->name, &out->offset);
-		if (!out->name)
-			out->offset = address - block;
+	if (err)
 		return err;
-	}
-	return -ENOENT;
+	out->tid = thread->tid;
+	out->module = object_name(o->object);
+	err = symbolizer_name_tls(l->files->symbolizer, o->object, offset, l->files->pid,
+				  &out->name, &out->offset);
+	if (!out->name)
+		out->offset = offset;
+	return err;
 }
 
 static int thread_locals_give_up(struct thread_locals *l)

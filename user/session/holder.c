@@ -7,6 +7,7 @@
 
 #include "user/base/util.h"
 #include "user/heap/held_by.h"
+#include "user/inspect/thread_locals.h"
 
 /* Stacks that get a path: each costs a walk and the names of the stacks on it. */
 #define PATHS 16
@@ -18,6 +19,7 @@ struct describer {
 	const struct heap_image *image;
 	const struct reach *reach;
 	struct held_by held;
+	struct trace_tls_time tls_time;
 };
 
 const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack)
@@ -70,7 +72,7 @@ static int holder_name_thread_variable(void *ctx, uint64_t address, struct threa
 {
 	struct describer *d = ctx;
 
-	return trace_name_tls(d->trace, d->target, d->image->memory, address, out);
+	return trace_name_tls(d->trace, d->target, d->image->memory, &d->tls_time, address, out);
 }
 
 static int holder_describe_one(struct describer *d, struct stack *stack, uint32_t block)
@@ -176,7 +178,8 @@ int holder_describe(struct trace *trace, struct target *target, struct snapshot 
 			      .target = target,
 			      .snapshot = snapshot,
 			      .image = image,
-			      .reach = reach};
+			      .reach = reach,
+			      .tls_time = {.left_ns = thread_locals_usual.naming_ns}};
 	_cleanup_free_ uint32_t *held = holder_typical(&d, false);
 	_cleanup_free_ uint32_t *lost = contents ? holder_typical(&d, true) : NULL;
 	int err = held && (lost || !contents) ? 0 : -ENOMEM;

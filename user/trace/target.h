@@ -75,6 +75,7 @@ struct target {
 	char guard_reason[REASON_MAX]; /* and why; "": no reason is known */
 	uint64_t guard_looked;	       /* image_generation() then */
 	bool guard_refused, guard_told;
+	bool variables_told; /* trace_name_tls() has said that its time was over */
 	uint64_t bad_accesses[BAD_ACCESS_KINDS]; /* of each kind, at the last trace_sum_live() */
 	uint64_t live_bytes;			 /* trace_sum_live() */
 	double live_variance;			 /* of that */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/freeze/tls.h"
 #include "user/process/proc.h"
 #include "user/trace/target.h"
@@ -61,14 +63,15 @@ struct tls_search {
 	const struct memory_image *memory;
 	struct stat program;
 	bool glibc; /* its vector of blocks is known */
+	uint64_t deadline_ns;
 };
 
 static void thread_variables_begin(struct tls_search *s, struct target *target,
-				   const struct memory_image *memory)
+				   const struct memory_image *memory, uint64_t deadline_ns)
 {
 	char path[64];
 
-	*s = (struct tls_search){.target = target, .memory = memory};
+	*s = (struct tls_search){.target = target, .memory = memory, .deadline_ns = deadline_ns};
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc_memory_id(target->pid));
 	if (stat(path, &s->program))
 		s->program = (struct stat){0};
@@ -99,44 +102,74 @@ static int thread_variables_name_in(struct trace *trace, const struct tls_search
 				    struct object *object, const struct tls_place *p,
 				    uint64_t address, struct thread_variable *out)
 {
-	for (size_t i = 0; i < s->memory->thread_count; i++) {
-		const struct memory_thread *thread = &s->memory->threads[i];
-		uint64_t block = tls_block_of(p, s->memory, thread);
-		int err;
+	const struct memory_thread *thread;
+	uint64_t offset;
+	int err = tls_find_thread(p, s->memory, address, s->deadline_ns, &thread, &offset);
 
-		if (!block || address < block || address - block >= p->layout.size)
-			continue;
-		out->tid = thread->tid;
-		out->module = object_name(object);
-		err = symbolizer_name_tls(trace->symbolizer, object, address - block,
-					  s->target->pid, &out->name, &out->offset);
-		if (!out->name)
-			out->offset = address - block;
+	if (err)
 		return err;
-	}
-	return -ENOENT;
+	out->tid = thread->tid;
+	out->module = object_name(object);
+	err = symbolizer_name_tls(trace->symbolizer, object, offset, s->target->pid, &out->name,
+				  &out->offset);
+	if (!out->name)
+		out->offset = offset;
+	return err;
 }
 
-int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
-		   uint64_t address, struct thread_variable *out)
+/* As trace_name_tls(); -ETIME: it is later than the deadline. */
+static int thread_variables_find(struct trace *trace, const struct tls_search *s, uint64_t address,
+				 struct thread_variable *out)
 {
+	const struct image *image = s->target->image;
 	const struct object *before = NULL;
-	struct tls_search search;
 	int err = -ENOENT;
 
-	thread_variables_begin(&search, target, memory);
-	for (size_t i = 0; err == -ENOENT && i < image_range_count(target->image); i++) {
-		const struct image_range *range = image_range_at(target->image, i);
+	for (size_t i = 0; err == -ENOENT && i < image_range_count(image); i++) {
+		const struct image_range *range = image_range_at(image, i);
 		struct tls_place p;
 
 		/* An object's ranges lie together. */
 		if (!range->object || range->object == before)
 			continue;
 		before = range->object;
-		err = thread_variables_look_at(trace, &search, range, &p);
+		/* To read what a file says takes its time as well. */
+		if (monotonic_ns() >= s->deadline_ns)
+			return -ETIME;
+		err = thread_variables_look_at(trace, s, range, &p);
 		err = err ? err
-			  : thread_variables_name_in(trace, &search, range->object, &p, address,
-						     out);
+			  : thread_variables_name_in(trace, s, range->object, &p, address, out);
 	}
 	return err;
+}
+
+/* At every verdict it is so: said once. */
+static int thread_variables_give_up(struct target *target, const struct memory_image *memory,
+				    struct trace_tls_time *time)
+{
+	time->over = true;
+	if (!target->variables_told)
+		log_info("process %d (%s): thread-local variables are not looked for any more: "
+			 "there are %zu threads, and %zu pieces of code; what they hold is shown "
+			 "without their names",
+			 target->pid, target->comm, memory->thread_count,
+			 image_range_count(target->image));
+	target->variables_told = true;
+	return -ENOENT;
+}
+
+int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
+		   struct trace_tls_time *time, uint64_t address, struct thread_variable *out)
+{
+	uint64_t start = monotonic_ns(), spent;
+	struct tls_search search;
+	int err;
+
+	if (time->over)
+		return -ENOENT;
+	thread_variables_begin(&search, target, memory, start + time->left_ns);
+	err = thread_variables_find(trace, &search, address, out);
+	spent = monotonic_ns() - start;
+	time->left_ns = spent < time->left_ns ? time->left_ns - spent : 0;
+	return err == -ETIME ? thread_variables_give_up(target, memory, time) : err;
 }

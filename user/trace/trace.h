@@ -345,11 +345,18 @@ int trace_name_frame(struct trace *trace, struct target *target, const struct me
 		     const struct memory_thread *thread, uint64_t address,
 		     const struct frame **out);
 
+/* A process may have any number of threads and of libraries: no more time than that, for all questions together. */
+struct trace_tls_time {
+	uint64_t left_ns;
+	bool over; /* nothing is looked for any more */
+};
+
 /*
  * The thread-local variable that an address of the image belongs to; its strings live as long as the
- * trace. 0; -ENOENT: none that is known; -ENOMEM.
+ * trace. 0; -ENOENT: none that is known, also when the time is over, which is said once
+ * of a target; -ENOMEM.
  */
 int trace_name_tls(struct trace *trace, struct target *target, const struct memory_image *memory,
-		   uint64_t address, struct thread_variable *out);
+		   struct trace_tls_time *time, uint64_t address, struct thread_variable *out);
 
 #endif
