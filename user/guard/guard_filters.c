@@ -80,7 +80,13 @@ static int filters_ask(struct guard_pages *pages, struct guard_filters *filters)
 
 	run_first(true);
 	err = stop_begin(pages->pid, HOLD_NS, NULL, &stop, filters->reason);
-	if (!err) {
+	/* Somebody else traces it, or it is frozen: that costs it nothing, and says nothing of its filters. */
+	if (err == -EPERM || err == -EBUSY) {
+		err = -EBUSY;
+	} else if (err) {
+		filters->tries++;
+	} else {
+		filters->tries++;
 		err = stop_ask_filters(stop, &call, &count, filters->reason);
 		stood = stop_end(stop);
 		if (stood > pages->pause_ns)
@@ -109,7 +115,7 @@ void guard_filters_look(struct guard_pages *pages, struct guard_filters *filters
 	else if (count && pages->hold && pages->hold->holder)
 		err = refuse(filters->reason, -EBUSY,
 			     "its seccomp filters have not been looked at yet");
-	else if (count && ++filters->tries)
+	else if (count)
 		err = filters_ask(pages, filters);
 	filters->looked = !err || err == -EPERM || filters->tries == TRIES;
 	filters->pass = !err;

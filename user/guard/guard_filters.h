@@ -10,10 +10,10 @@
 
 /* Zero: nothing is known, of a process without any. */
 struct guard_filters {
-	bool looked; /* what follows is what has come of it */
-	bool pass;   /* all let it pass */
-	int count;   /* of each thread, guard_filters_count() */
-	unsigned tries;
+	bool looked;		 /* what follows is what has come of it */
+	bool pass;		 /* all let it pass */
+	int count;		 /* of each thread, guard_filters_count() */
+	unsigned tries;		 /* at which it stood still */
 	char reason[REASON_MAX]; /* why not, a clause about the process */
 };
 
@@ -26,7 +26,8 @@ int guard_filters_count(pid_t pid);
 
 /*
  * Looks, unless that has been done and nothing has come since: all threads stand still for it, and pages->pause_ns is raised
- * to that. Where it cannot be looked, it is at a few later calls.
+ * to that. Where it cannot be looked, it is at a few later calls; where it could not be held, for a debugger
+ * has it or it is frozen, at each.
  */
 void guard_filters_look(struct guard_pages *pages, struct guard_filters *filters);
 

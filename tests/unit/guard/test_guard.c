@@ -333,99 +333,6 @@ static void two_come_and_go(void **state)
 	assert_text();
 }
 
-/* It must not call madvise: no use after free can be seen, and no bug is its end. */
-static void filtered(void **state)
-{
-	struct guard *guard;
-
-	(void)state;
-	assert_int_equal(ask("e"), 0);
-	assert_int_equal(ask("s"), 0);
-	guard = start_guard(1);
-	assert_true(guard_place(guard).keep_pages);
-	assert_int_equal(ask("h"), 0);
-	assert_int_equal(ask("b"), 48);
-	assert_int_equal(ask("f"), 0);
-	assert_int_equal(ask("c"), 0);
-	close_guard(guard);
-}
-
-/* Filters that let it call madvise, before the guards and after: pages go. One more that kills for it, and they stay. */
-static void filtered_and_allowed(void **state)
-{
-	char reason[REASON_MAX] = "";
-	struct guard *guard;
-
-	(void)state;
-	assert_int_equal(ask("e"), 0);
-	assert_int_equal(ask("a"), 0);
-	assert_int_equal(ask("a"), 0);
-	guard = start_guard(1);
-	assert_false(guard_place(guard).keep_pages);
-	assert_int_equal(guard_place(guard).filters, 2);
-	assert_int_equal(ask("h"), 0);
-	assert_int_equal(ask("f"), 0);
-	assert_in_range(pages_there(guard, GUARD_DATA), 0, 20);
-	assert_int_equal(ask("b"), 48);
-	assert_int_equal(guard_watch(guard, reason), 0);
-	assert_int_equal(ask("a"), 0);
-	assert_int_equal(guard_watch(guard, reason), 0);
-	assert_int_equal(guard_place(guard).filters, 3);
-	assert_false(guard_place(guard).keep_pages);
-	assert_int_equal(ask("s"), 0);
-	assert_int_equal(guard_watch(guard, reason), GUARD_WATCH_KEEPS);
-	assert_non_null(strstr(guard_place(guard).keep_reason, "might not let madvise pass"));
-	assert_int_equal(ask("h"), 0);
-	assert_int_equal(ask("f"), 0);
-	assert_in_range(pages_there(guard, GUARD_DATA), 150, 512);
-	assert_int_equal(ask("b"), 48);
-	close_guard(guard);
-}
-
-/* Guards that have been touched are dropped by one call, with all of their place: a filter may kill for that length only. */
-static void filtered_by_length(void **state)
-{
-	struct guard *guard;
-	char command[32];
-
-	(void)state;
-	assert_int_equal(ask("e"), 0);
-	snprintf(command, sizeof(command), "l%d", GUARD_PLACE);
-	assert_int_equal(ask(command), 0);
-	guard = start_guard(1);
-	assert_false(guard_place(guard).keep_pages);
-	close_guard(guard);
-	snprintf(command, sizeof(command), "l%d", GUARD_PLACE - 1);
-	assert_int_equal(ask(command), 0);
-	guard = start_guard(1);
-	for (uint32_t place = 0; place < guard_place(guard).count; place++)
-		guard_note_touch(guard, place, 0);
-	assert_int_equal(ask("h"), 0);
-	assert_true(guard_place(guard).keep_pages);
-	assert_int_equal(ask("f"), 0);
-	close_guard(guard);
-}
-
-/* Threads that do not have the same ones: a later filter would not be seen. */
-static void some_filtered(void **state)
-{
-	char reason[REASON_MAX] = "";
-	struct guard *guard;
-
-	(void)state;
-	assert_int_equal(ask("a"), 0);
-	guard = start_guard(1);
-	assert_true(guard_place(guard).keep_pages);
-	assert_non_null(strstr(guard_place(guard).keep_reason, "different"));
-	assert_int_equal(ask("w"), 0);
-	/* All others have gone: now it is known. */
-	assert_int_equal(ask("e"), 0);
-	assert_int_equal(guard_watch(guard, reason), GUARD_WATCH_DROPS);
-	assert_false(guard_place(guard).keep_pages);
-	assert_int_equal(ask("b"), 48);
-	close_guard(guard);
-}
-
 static uint64_t kib_of(const char *name)
 {
 	char *text;
@@ -554,10 +461,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(two_one_ends, start_target, end_target),
 		cmocka_unit_test_setup_teardown(two_sets, start_target, end_target),
 		cmocka_unit_test_setup_teardown(two_come_and_go, start_target, end_target),
-		cmocka_unit_test_setup_teardown(filtered, start_target, end_target),
-		cmocka_unit_test_setup_teardown(filtered_and_allowed, start_target, end_target),
-		cmocka_unit_test_setup_teardown(filtered_by_length, start_target, end_target),
-		cmocka_unit_test_setup_teardown(some_filtered, start_target, end_target),
 		cmocka_unit_test_setup_teardown(locked, start_target, end_target),
 		cmocka_unit_test_setup_teardown(watched, start_target, end_target),
 		cmocka_unit_test_setup_teardown(refused, start_target, end_target),
