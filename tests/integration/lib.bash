@@ -189,12 +189,19 @@ need_hold() {
 	[[ $names == 'bpf_task_work_schedule_resume_impl ' ]] || skip 'this kernel cannot hold new processes (6.18 can)'
 }
 
-# A port of the loopback interface that nobody listens on.
+# A port of the loopback interface that nobody listens on, nor is given by the kernel to the next who connects (net.ipv4.ip_local_port_range as it is preset).
 free_port() {
-	/usr/bin/python3 -c 'import socket
+	/usr/bin/python3 -c 'import errno, random, socket
 s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
+while True:
+    port = random.randrange(20000, 32000)
+    try:
+        s.bind(("127.0.0.1", port))
+        break
+    except OSError as e:
+        if e.errno != errno.EADDRINUSE:
+            raise
+print(port)'
 }
 
 # start_redis PORT: a redis-server as target, that answers there.
