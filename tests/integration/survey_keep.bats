@@ -506,6 +506,31 @@ gone() {
 	jq -e '.failed == false' <<<"$TRUTH" >/dev/null || fail "$TRUTH"
 }
 
+@test "guards: one that is given up for want of memory keeps what it had shown, begins with nothing when it is sampled anew, and is counted with those that have ended, once" {
+	local wide one='.overflow == 1 and add == 1' metrics
+
+	memory_cgroup || skip 'no memory control group can be made here'
+	wide=$(<"$LIMIT")
+	guarded_as 1 "k1-$N"
+	KEEP_IN=$CGROUP keep -s 4k --guard=1 --guard-slots 64 --keep "comm=^k" --metrics :0
+	for look in first anew; do
+		once ".processes | any(.pid == ${KEPT[1]} and .kept.guard.on and (.kept.bad_accesses | add) == 0)"
+		ask 1 again
+		once ".processes[] | select(.pid == ${KEPT[1]}) | .kept.bad_accesses | $one"
+		until_true "$DEADLINE" narrowed || fail 'the limit cannot be had'
+		once ".processes[] | select(.pid == ${KEPT[1]}) | .kept | (.sampled | not) and (.reason | test(\"too little memory left\")) and (.bad_accesses | $one)"
+		[[ $look == anew ]] || echo "$wide" >"$LIMIT"
+	done
+	quit 1
+	once ".processes | any(.pid == ${KEPT[1]}) | not"
+	ended 1 "length == 1 and (.[0].kept | (.sampled | not) and (.bad_accesses | $one))" || fail "$(<"$D/ended")"
+	metrics=$(sed -n 's|.*\(http://[^ ]*metrics\).*|\1|p' "$D/tool.err" | head -n 1)
+	curl -sf --max-time "$DEADLINE" "$metrics" >"$D/metrics" || fail "no metrics at '$metrics'"
+	for line in "process_ended{pid=\"${KEPT[1]}\",.*} 1" "bad_accesses_total{pid=\"${KEPT[1]}\",.*kind=\"overflow\"} 1" 'ended_bad_accesses_total{kind="overflow"} 2'; do
+		grep -q "^memleakbpf_$line\$" "$D/metrics" || fail "$line: $(grep -a 'bad_acc\|ended' "$D/metrics")"
+	done
+}
+
 @test "guards: of a process that executes another program, diff has what each of them did" {
 	local one='.overflow == 1 and ([.[]] | add) == 1'
 

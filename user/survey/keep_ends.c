@@ -66,15 +66,23 @@ static void keep_ends_make_room(struct keep_ends *ends)
 	keep_ends_drop(ends, ends->list->prev);
 }
 
+bool keep_ends_count(struct keep_ends *ends, struct survey_process *data)
+{
+	if (data->kept_counted || !guard_figures_bad(&data->kept.guards))
+		return false;
+	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+		ends->bad_accesses[i] += data->kept.guards.bad_accesses[i];
+	data->kept_counted = true;
+	return true;
+}
+
 void keep_ends_add(struct keep_ends *ends, const struct process_sample *sample,
-		   const struct survey_process *data, bool replaced, uint64_t now_ns)
+		   struct survey_process *data, bool replaced, uint64_t now_ns)
 {
 	struct keep_end *end;
 
-	if (!guard_figures_bad(&data->kept.guards))
+	if (!keep_ends_count(ends, data))
 		return;
-	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
-		ends->bad_accesses[i] += data->kept.guards.bad_accesses[i];
 	end = keep_end_new(sample, data);
 	if (!end) {
 		log_warn("out of memory: the bad accesses of process %d, which has ended, are "

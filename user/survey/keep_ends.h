@@ -28,9 +28,15 @@ struct keep_ends {
 	bool told_full;
 };
 
-/* Copies what is known of it, where it has shown anything; without memory it is counted only. */
+/*
+ * What it had shown is told by nobody else from now on: into the sum, once, until that is forgotten (keep_figures_forget()).
+ * False: that has been done, or it has shown nothing.
+ */
+bool keep_ends_count(struct keep_ends *ends, struct survey_process *data);
+
+/* The same; and copies what is known of it. Without memory it is counted only. */
 void keep_ends_add(struct keep_ends *ends, const struct process_sample *sample,
-		   const struct survey_process *data, bool replaced, uint64_t now_ns);
+		   struct survey_process *data, bool replaced, uint64_t now_ns);
 
 /* Forgets what has been told for long enough. */
 void keep_ends_sweep(struct keep_ends *ends, uint64_t now_ns);

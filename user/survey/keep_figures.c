@@ -87,5 +87,5 @@ void keep_figures_forget(struct survey_process *data)
 	free(data->bad_accesses);
 	data->bad_accesses = NULL;
 	data->kept = (struct survey_kept){0};
-	data->kept_last = false;
+	data->kept_last = data->kept_counted = false;
 }

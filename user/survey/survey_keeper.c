@@ -124,6 +124,15 @@ static void survey_keeper_on_attached(void *ctx, struct target *target)
 	keep_asked_note_build_id(kept);
 }
 
+/* It had been given up, and has books of its own again: what it had shown before that has no row any more. */
+static void survey_keeper_begin_anew(struct survey_keeper *k, struct survey_process *data)
+{
+	if (!data->kept_last)
+		return;
+	keep_ends_count(&k->ends, data);
+	keep_figures_forget(data);
+}
+
 /* What it had done until now: whoever looks next finds no target any more. */
 static void survey_keeper_read_last(struct survey_keeper *k, const struct kept *kept,
 				    struct target *target, bool ended)
@@ -136,6 +145,7 @@ static void survey_keeper_read_last(struct survey_keeper *k, const struct kept *
 
 	if (!data)
 		return;
+	survey_keeper_begin_anew(k, data);
 	keep_figures_read_last(k->trace, target, k->suppressions, now - kept->since_ns,
 			       k->drills.frames, data);
 	if (!ended && !p->ended)
@@ -416,6 +426,7 @@ static void survey_keeper_fill(struct survey_keeper *k, struct kept *kept,
 		return;
 	}
 	memcpy(kept->comm, p->now.comm, sizeof(kept->comm));
+	survey_keeper_begin_anew(k, data);
 	keep_figures_read(k->trace, kept->target, k->suppressions, now - kept->since_ns, data);
 	k->report.guarded += data->kept.guards.state.on;
 	k->report.not_guarded += k->report.guards && !data->kept.guards.state.on;
@@ -449,6 +460,9 @@ static void survey_keeper_report_on(struct survey_keeper *k)
 				   kept->start_ticks == ranked[i]->now.start_ticks;
 		if (data->kept_named)
 			survey_keeper_fill(k, kept, ranked[i], data, now);
+		/* It had been given up before its end. */
+		else if (ranked[i]->ended && data->kept_last)
+			keep_ends_add(&k->ends, &ranked[i]->now, data, false, now);
 	}
 	keep_ends_sweep(&k->ends, now);
 	memcpy(k->report.ended_bad_accesses, k->ends.bad_accesses, sizeof(k->ends.bad_accesses));

@@ -22,6 +22,7 @@ struct survey_process {
 	struct survey_kept kept; /* with kept_named or kept_last */
 	bool kept_named;	 /* a filter of --keep names it */
 	bool kept_last;		 /* kept has what it had done when it ended or was given up */
+	bool kept_counted;	 /* with kept_last: its end has been noted (keep_ends.h) */
 	struct bad_access *bad_accesses; /* of kept */
 	struct survey_drill drill;
 	bool drilled;		/* drill says something */
