@@ -40,7 +40,7 @@ static struct perl_code *perl_names_find(const struct target_perl *perl,
 	return code;
 }
 
-/* As it is, with a mark where it was cut, at `most` bytes; NULL: there is none. */
+/* As it is, with a mark where it is longer than that: `most` bytes of it are whole. NULL: there is none. */
 static const char *perl_text(const uint8_t bytes[static PERL_TEXT_BYTES], uint32_t length,
 			     uint32_t most, char to[static TEXT_MAX])
 {
@@ -49,9 +49,17 @@ static const char *perl_text(const uint8_t bytes[static PERL_TEXT_BYTES], uint32
 	memcpy(to, bytes, size);
 	for (size_t i = 0; i < size; i++)
 		to[i] = to[i] ? to[i] : '?';
-	snprintf(to + size, TEXT_MAX - size, "%s",
-		 length >= PERL_TEXT_BYTES - 1 && length >= most ? "…" : "");
+	snprintf(to + size, TEXT_MAX - size, "%s", length > most ? "…" : "");
 	return length ? to : NULL;
+}
+
+/* It comes with its end, which stands in the last byte of one that was cut: nor is one known to be whole that ends just there. */
+static const char *perl_file(const struct perl_code_event *event, char to[static TEXT_MAX])
+{
+	uint32_t length = event->file_length;
+
+	return perl_text(event->file, length >= PERL_TEXT_BYTES - 1 ? PERL_TEXT_BYTES : length,
+			 PERL_TEXT_BYTES - 1, to);
 }
 
 /* What caller() calls it. NULL: that could not be read. */
@@ -87,8 +95,7 @@ void perl_names_add(struct trace *trace, struct target *target, const struct per
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return;
-	frame = frame_managed(FRAME_KIND_PERL, perl_name(event, function),
-			      perl_text(event->file, event->file_length, PERL_TEXT_BYTES - 1, file),
+	frame = frame_managed(FRAME_KIND_PERL, perl_name(event, function), perl_file(event, file),
 			      event->call.place);
 	code->call = event->call;
 	code->frame = stack_table_keep_frame(trace->stacks, target->id, &frame);
