@@ -34,6 +34,7 @@ tell_long() {
 	DEADLINE=$((4 * DEADLINE)) tell "$1"
 }
 
+# bats test_tags=alone
 @test "20,000 children of a process that lives: its frees, its stacks and theirs stay right" {
 	start_target "$TARGETS/children"
 	# Of this many nobody could wait for probes of their own.
@@ -52,6 +53,7 @@ tell_long() {
 	[[ $right -eq 20000 ]] || fail "$right of 20000 children are right"
 }
 
+# bats test_tags=alone
 @test "17,000 children of a process that lives: what it has lost, and its blocks without stacks, stay its own" {
 	start_target "$TARGETS/children"
 	attach_to_file --children exact-systemwide --max-stacks 1

@@ -237,6 +237,7 @@ another_gate() {
 	gate_after_all
 }
 
+# bats test_tags=alone
 @test "another memleakbpf's gate" {
 	both another_gate
 }

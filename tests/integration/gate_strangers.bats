@@ -130,6 +130,7 @@ probes_everywhere() {
 	end_ledger
 }
 
+# bats test_tags=alone
 @test "... in all processes: refused, where one of them has a gate" {
 	both probes_everywhere
 }

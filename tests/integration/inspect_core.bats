@@ -54,8 +54,13 @@ alike() {
 	diff <(jq -S "$1" "$D/live.json") <(jq -S "$1" "$2") >"$D/differ" || fail "$2: $(head -50 "$D/differ")"
 }
 
-# The same of PROGRAM, once it has done COMMAND.
+# The same of PROGRAM, once it has done COMMAND. It has a C library of its own: a breakpoint in that of the machine is a page of the process's, as long as
+# somebody traces all processes.
 same_of() {
+	local env=("${T_ENV[@]}")
+
+	own_libc
+	T_ENV+=("${env[@]}")
 	begin "${@:2}"
 	[[ -z $1 ]] || tell "$1"
 	look -p "$T_PID" --snapshot=stop >"$D/live.json"

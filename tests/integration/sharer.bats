@@ -69,6 +69,7 @@ same() {
 	each_way made_later
 }
 
+# bats test_tags=alone
 @test "the same with --children exact-systemwide: nothing of it is lost" {
 	made_later --children exact-systemwide
 }

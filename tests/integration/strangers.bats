@@ -197,6 +197,7 @@ held_without_tool() {
 	end_target
 }
 
+# bats test_tags=alone
 @test "--children exact-systemwide: the old way, by name" {
 	timeout $((4 * DEADLINE)) "$TOOL" -f json -T 1000 --children exact-systemwide -o "$D/report" -- sh -c "$loop" "$TARGETS/brief" 20 2>"$D/tool.err" 3>&- || fail "status $?"
 	[[ $(jq -s 'map(select(.final and .comm == "brief" and .live == {"bytes": 700, "count": 7})) | length' "$D/report") -eq 20 ]] || fail 'not all are seen'

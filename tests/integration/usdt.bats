@@ -189,6 +189,7 @@ told_exactly() {
 }
 
 # Where all processes have the probes on functions, they do not count in one that tells.
+# bats test_tags=alone
 @test "usdt: with probes in every process of the machine" {
 	need_target
 	start_target "$TARGETS/usdt"
