@@ -3,6 +3,7 @@
  * System calls that one thread of a running process is made to do: that they are done, and that the
  * process notices nothing else of it.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -548,13 +549,22 @@ static void too_late(void **state)
 	assert_int_equal(remote_call(r, SYS_getpid, none, &result, why), -ECANCELED);
 	/* The time is counted from when it began to look for a thread, and it stood for less. */
 	assert_in_range(remote_end(r), 1, 10 * NS_PER_S);
-	/* A call that does not end. */
+	notices_nothing();
+	target_end();
+	/*
+	 * A call that does not end: who holds its thread wakes it, and both are before others. Of one that comes to
+	 * it after the holder's own end, a moment later, the call begins anew, and nobody is there who could.
+	 */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	target_start(nanosleeper);
+	assert_true(moves(&books->waits));
 	assert_int_equal(remote_begin(target, NS_PER_S, &r, why), 0);
 	assert_int_equal(remote_call(r, SYS_pause, none, &result, why), -ETIMEDOUT);
-	assert_true(moves(&books->turns));
+	assert_true(moves(&books->waits));
 	remote_end(r);
 	notices_nothing();
 	target_end();
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	assert_int_equal(remote_end(NULL), 0);
 }
 

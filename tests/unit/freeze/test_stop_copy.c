@@ -39,7 +39,6 @@
 #define LONGEST	 1000000ull	/* ns, that a copy takes */
 #define PAUSE	 100000000ull	/* ns, of a tool that is stopped */
 #define DEADLINE 10000000000ull /* ns */
-#define NAME	 "copied-process"
 
 /* Shared with the target. */
 struct shared {
@@ -55,6 +54,7 @@ static bool emulated;
 static struct shared *shared;
 static pid_t target;
 static bool in_tool;
+static char name[16]; /* of the target and its copies: another run of this test has others */
 static uint64_t private_turns[2]; /* both the same, but for a moment between two instructions */
 static int never[2];
 
@@ -138,7 +138,7 @@ static _Noreturn void run_target(void (*start)(void))
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-	prctl(PR_SET_NAME, NAME);
+	prctl(PR_SET_NAME, name);
 	if (pipe(never))
 		_exit(1);
 	shared->private_turns = private_turns;
@@ -195,6 +195,7 @@ static bool moves(const uint64_t *counter)
 static void start(void (*how)(void))
 {
 	memset(shared, 0, sizeof(*shared));
+	snprintf(name, sizeof(name), "copied-%d", (int)getpid());
 	target = fork();
 	if (target == 0)
 		run_target(how);
@@ -352,8 +353,8 @@ static void asleep_all_the_time(void **state)
 
 static bool alone_again(void)
 {
-	for (int tries = 0; tries < 5000; tries++) {
-		if (!others(NAME, target))
+	for (int tries = 0; tries < 20000; tries++) {
+		if (!others(name, target))
 			return true;
 		usleep(1000);
 	}
@@ -416,7 +417,7 @@ static void killed_alone(void **state)
 	(void)state;
 	killed(alone);
 	if (!alone_again())
-		fail_msg("%d processes are left behind", others(NAME, target));
+		fail_msg("%d processes are left behind", others(name, target));
 	finish();
 }
 
@@ -426,7 +427,7 @@ static void killed_asleep(void **state)
 	(void)state;
 	killed(asleep);
 	if (!alone_again())
-		fail_msg("%d processes are left behind", others(NAME, target));
+		fail_msg("%d processes are left behind", others(name, target));
 	/* Sleeps may begin anew then, but none is cut short. */
 	notices_nothing();
 	finish();
