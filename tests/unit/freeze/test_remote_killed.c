@@ -149,7 +149,7 @@ static void killed(void *(*run)(void *), const uint64_t *counter, int whom, bool
 	target_start(run);
 	assert_true(moves(counter));
 	before = open_descriptors();
-	for (int i = 0; i < rounds(KILLS); i++) {
+	for (int i = 0; rounds_left(i, KILLS, holding); i++) {
 		int status, ready;
 		pid_t tool = start_tool(&ready, 10 * NS_PER_S), child;
 
