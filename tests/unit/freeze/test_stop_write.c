@@ -484,7 +484,7 @@ static void killed(void **state)
 
 	(void)state;
 	begin_target(several);
-	for (int i = 0; i < rounds(KILLS); i++) {
+	for (int i = 0; rounds_left(i, KILLS, halfway); i++) {
 		uint64_t begun = __atomic_load_n(&seen->begun, __ATOMIC_ACQUIRE), written, from;
 		uint64_t wait_ns = (uint64_t)rand_r(&seed) % 300000;
 		uint32_t before;
