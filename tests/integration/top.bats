@@ -405,7 +405,8 @@ costs_something() {
 	before
 	start_top
 	tell go
-	sees ' 4\.0 MiB .*leak_1m'
+	# What is said to be forgotten is what a snapshot has shown: one that has all of it.
+	sees ' 1,068 blocks'
 	keys g
 	sees 'by traps on the allocator'
 	keys g
@@ -458,7 +459,8 @@ traced() {
 	run clear
 	start_top
 	tell go
-	sees ' 4\.0 MiB .*leak_1m'
+	# What is said to be forgotten is what a snapshot has shown: one that has all of it.
+	sees ' 1,068 blocks'
 	keys g g
 	sees '^traps as before, counting anew: 4\.1 MiB in 1,068 blocks from before are forgotten'
 	keys Escape
