@@ -6,14 +6,13 @@
 #include "user/freeze/resident.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/ioctl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include "user/base/util.h"
+#include "user/process/pagemap.h"
 #include "user/process/proc.h"
 
 /* include/uapi/linux/fs.h; the headers of Debian 12 are older. */
@@ -32,11 +31,6 @@ struct scan_region {
 #define PAGE_SWAPPED (1u << 4)
 #define PAGE_PFNZERO (1u << 5)
 
-/* Of the words in /proc/PID/pagemap. */
-#define ENTRY_PRESENT (1ull << 63)
-#define ENTRY_SWAPPED (1ull << 62)
-#define ENTRY_FILE    (1ull << 61)
-
 #define SCAN_REGIONS 512
 #define ENTRIES	     4096
 #define PIECE	     (1u << 20)
@@ -51,17 +45,15 @@ struct resident {
 int resident_open(pid_t pid, struct resident **out)
 {
 	struct resident *r = calloc(1, sizeof(*r));
-	char path[64];
 
 	if (!r)
 		return -ENOMEM;
 	pid = proc_memory_id(pid);
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	r->pid = pid;
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
-	r->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	r->pagemap = pagemap_open(pid);
 	if (r->pagemap < 0) {
-		int err = errno == ENOENT ? -ESRCH : -errno;
+		int err = r->pagemap == -ENOENT ? -ESRCH : r->pagemap;
 
 		free(r);
 		return err;
@@ -116,7 +108,7 @@ static int resident_scan_by_ioctl(struct resident *r, uint64_t start, uint64_t e
 
 static bool resident_entry_wanted(uint64_t entry, bool own_only)
 {
-	return (entry & (ENTRY_PRESENT | ENTRY_SWAPPED)) && !(own_only && (entry & ENTRY_FILE));
+	return (entry & PAGEMAP_THERE) && !(own_only && (entry & PAGEMAP_FILE));
 }
 
 static int resident_scan_by_pagemap(struct resident *r, uint64_t start, uint64_t end, bool own_only,

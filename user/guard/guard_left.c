@@ -2,20 +2,17 @@
 /*
  * A guard faults once: then its page is there, and the next touch is seen by nobody. Whoever hears of the touch marks
  * the place (guard_note_touch()). Nobody does where a page came while no tool was there, where the event was lost, or
- * where another process has read it (gdb, gcore). What is there is in /proc/PID/pagemap (admin-guide/mm/pagemap.rst of
- * the kernel): bit 63 a page, bit 62 a page that has been swapped out.
+ * where another process has read it (gdb, gcore). What is there is in /proc/PID/pagemap.
  */
 #include "user/guard/guard_left.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/param.h>
 #include <unistd.h>
 
 #include "user/base/util.h"
+#include "user/process/pagemap.h"
 
-#define THERE	 (3ull << 62)
 #define AT_ONCE	 32 /* places */
 #define OF_PLACE (GUARD_PLACE / GUARD_PAGE)
 #define DATA	 (GUARD_DATA / GUARD_PAGE)
@@ -24,7 +21,7 @@
 static bool left_is_touched(const uint64_t words[OF_PLACE], uint8_t state)
 {
 	for (int page = 0; page < OF_PLACE; page++) {
-		if (!(words[page] & THERE))
+		if (!(words[page] & PAGEMAP_THERE))
 			continue;
 		if (page != DATA || state == GUARD_EMPTY || state == GUARD_GONE)
 			return true;
@@ -59,14 +56,9 @@ static int left_mark_some(const struct guard_pages *pages, int pagemap, uint32_t
 
 int guard_left_mark(const struct guard_pages *pages)
 {
-	_cleanup_close_ int pagemap = -1;
-	char path[32];
-	int err = 0;
+	_cleanup_close_ int pagemap = pagemap_open(pages->memory);
+	int err = pagemap < 0 ? pagemap : 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pages->memory);
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	if (pagemap < 0)
-		return -errno;
 	for (uint32_t first = 0; !err && first < pages->count; first += AT_ONCE)
 		err = left_mark_some(pages, pagemap, first);
 	return err;

@@ -2,8 +2,6 @@
 #include "user/trace/bad_accesses_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +13,7 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/pagemap.h"
 #include "user/trace/guarded.h"
 #include "user/trace/slot_calls.h"
 #include "user/trace/slots.h"
@@ -25,11 +24,6 @@ _Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&
 		       BAD_ACCESS_DOUBLE_FREE == 4 && BAD_ACCESS_INVALID_FREE == 5 &&
 		       BAD_ACCESS_KINDS == GUARD_TOUCHED_AMID,
 	       "ABI");
-
-/* Words of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. */
-#define PAGEMAP_PRESENT (1ull << 63)
-#define PAGEMAP_SWAPPED (1ull << 62)
-#define PAGEMAP_FILE	(1ull << 61)
 
 /*
  * The touch is told before its page comes: the thread may lose its processor between the two. Later it is not
@@ -54,18 +48,15 @@ static uint64_t touch_look(int pagemap, uint64_t address)
 	if (pread(pagemap, &word, sizeof(word), (off_t)(address / GUARD_ABI_PAGE * sizeof(word))) !=
 	    (ssize_t)sizeof(word))
 		return 0;
-	return word & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED) ? word : 0;
+	return word & PAGEMAP_THERE ? word : 0;
 }
 
 static uint64_t touch_wait(pid_t pid, uint64_t address)
 {
 	const struct timespec pause = ns_timespec(TOUCH_BREAK_NS);
 	uint64_t word = 0;
-	char path[32];
-	int pagemap;
+	int pagemap = pagemap_open(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (pagemap < 0)
 		return 0;
 	for (int i = 0; i < TOUCH_LOOKS && !word; i++) {

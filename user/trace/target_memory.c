@@ -2,16 +2,13 @@
 #include "user/trace/target_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "user/base/page.h"
 #include "user/base/util.h"
+#include "user/process/pagemap.h"
 #include "user/process/proc.h"
-
-#define PAGEMAP_THERE (3ull << 62) /* present, swapped: admin-guide/mm/pagemap.rst */
 
 static bool target_memory_has_page(struct target_memory *m, uint64_t page)
 {
@@ -57,12 +54,9 @@ bool target_memory_read(struct target_memory *m, uint64_t address, void *to, siz
 
 int target_memory_open(struct target_memory *m, pid_t pid)
 {
-	char path[64];
-
 	*m = (struct target_memory){.pid = proc_memory_id(pid), .page = 1};
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)m->pid);
-	m->pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	return m->pagemap < 0 ? -errno : 0;
+	m->pagemap = pagemap_open(m->pid);
+	return m->pagemap < 0 ? m->pagemap : 0;
 }
 
 void target_memory_close(struct target_memory *m)
