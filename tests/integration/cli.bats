@@ -18,7 +18,7 @@ load lib.bash
 @test "every option that is handled is in --help" {
 	run_tool --help
 	ALL=$OUT
-	for topic in leaks probes; do
+	for topic in select leaks checks figures scopes stacks probes; do
 		run_tool "--help=$topic"
 		[[ $(wc -l <<<"$OUT") -le 24 ]] || fail "$topic: longer than a screen"
 		ALL+=$OUT

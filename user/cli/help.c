@@ -28,22 +28,31 @@ static const struct help_text help_texts[] = {
 	 "       memleakbpf [OPTION...] -- COMMAND [ARG...]   run it, report at its end\n",
 	 "Examples:\n"
 	 "  memleakbpf -p nginx -i 10          top unfreed stacks, every 10 s\n"},
-	{PAGE_LEAKS, "What is a leak (watch, run and record; see also memleakbpf --help):\n",
+	{PAGE_SELECT, "Which processes and blocks are watched (watch, run and record):\n",
 	 "Examples:\n"
-	 "  memleakbpf -p 1234 --verdict --sort suspect -i 60  lost, growing and old first\n"
+	 "  memleakbpf --container shop --older 5m\n"},
+	{PAGE_LEAKS, "Which blocks are lost (watch, run and record):\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --verdict --sort suspect -i 60  lost, growing and old first\n"},
+	{PAGE_CHECKS, "What fails a test, and what does not (watch, run and record):\n",
+	 "Examples:\n"
 	 "  memleakbpf --leak-only --suppressions ci.supp --error-exitcode 9 -- ./test\n"
 	 "  memleakbpf --check-frees --guard=100 -- ./test\n"},
-	{PAGE_PROBES, "Which functions are traced, and how (see also memleakbpf --help):\n",
+	{PAGE_FIGURES,
+	 "What else to keep of each stack (watch, run and record; --sort lifetime,\n"
+	 "temporary, peak and suspect include what they sort by):\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --lifetimes --sort suspect -i 60   what outlives its like\n"},
+	{PAGE_SCOPES, "What each call of a function leaves behind (watch, run and record):\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --scope 'handle_request#arg2:str'\n"},
+	{PAGE_STACKS, "How stacks are walked, named and kept (watch, run and record):\n",
+	 "Examples:\n"
+	 "  memleakbpf -p 1234 --depth 32 --no-inlines\n"},
+	{PAGE_PROBES, "Which functions are traced, and how (watch, run and record):\n",
 	 "Examples:\n"
 	 "  memleakbpf doctor -p 1234          which functions would be traced, and how\n"
-	 "  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"
-	 "  memleakbpf -p 1234 --symbols-prefix je_ --stack fp\n"},
-	{PAGE_FIGURES,
-	 "What else to keep of each stack (watch, run and record; see also memleakbpf\n"
-	 "--help). Sorting by one of them includes it:\n",
-	 "Examples:\n"
-	 "  memleakbpf -p 1234 --lifetimes --sort suspect -i 60   what outlives its like\n"
-	 "  memleakbpf --sort temporary -- ./test\n"},
+	 "  memleakbpf -p 1234 --alloc-fn pool_get:2 --free-fn pool_put:1\n"},
 	{PAGE_RECORD,
 	 "Usage: memleakbpf record -p PID[,PID...] -o FILE [OPTION...]\n"
 	 "       memleakbpf record -o FILE [OPTION...] -- COMMAND [ARG...]\n"
@@ -100,6 +109,13 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf survey                  until Ctrl-C; a report at every look\n"
 	 "  memleakbpf survey -i 1 -n 60 --user www-data\n"
 	 "  memleakbpf survey --container shop --record shop.mlb\n"},
+	{PAGE_KEEP, "Processes that the survey samples all the time (with --gate):\n",
+	 "Examples:\n"
+	 "  memleakbpf survey --gate --keep unit=nginx --guard=100000\n"},
+	{PAGE_SERVE, "What the survey serves over HTTP:\n",
+	 "Examples:\n"
+	 "  memleakbpf survey --metrics :9435\n"
+	 "  memleakbpf survey --gate --keep comm=shop --profiles :9436\n"},
 	{PAGE_DOCTOR,
 	 "Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
 	 "Says what this kernel and machine allow, and what to do about what they do not.\n"
@@ -206,15 +222,19 @@ static void help_put_options(FILE *out, const struct command *command, enum help
 	}
 }
 
-/* What the subcommand takes, but its page does not explain; NULL: not this option. */
-static const struct option_text *help_text_elsewhere(const struct option_row *row,
-						     const struct command *command)
+/* The pages that explain what the subcommand takes and its own page does not. */
+static unsigned help_pages_elsewhere(const struct command *command)
 {
-	const struct option_text *text = option_text_on(row, command->page);
+	unsigned where = 0;
 
-	if (!(row->commands & command->page) || !text || text->pages & command->page)
-		return NULL;
-	return text;
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_text *text = option_text_on(&option_rows[i], command->page);
+
+		if (option_rows[i].commands & command->page && text &&
+		    !(text->pages & command->page))
+			where |= text->pages & ~PAGE_SURVEY ?: text->pages;
+	}
+	return where;
 }
 
 static void help_put_elsewhere(FILE *out, const struct command *command)
@@ -222,41 +242,27 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 	static const struct {
 		enum help_page page;
 		const char *word;
-	} pages[] = {{PAGE_WATCH, "--help"},
-		     {PAGE_LEAKS, "--help=leaks"},
-		     {PAGE_PROBES, "--help=probes"},
-		     {PAGE_FIGURES, "--help=figures"},
-		     {PAGE_SURVEY, "survey --help"}};
-	char line[1024] = "As in memleakbpf";
-	size_t used = strlen(line);
-	unsigned where = 0;
+	} topics[] = {{PAGE_SELECT, "select"},	 {PAGE_LEAKS, "leaks"},	  {PAGE_CHECKS, "checks"},
+		      {PAGE_FIGURES, "figures"}, {PAGE_SCOPES, "scopes"}, {PAGE_STACKS, "stacks"},
+		      {PAGE_PROBES, "probes"}};
+	unsigned where = help_pages_elsewhere(command);
+	const char *before = " memleakbpf --help=";
+	char line[512];
+	int used;
 
-	for (size_t i = 0; i < option_row_count; i++) {
-		const struct option_text *text = help_text_elsewhere(&option_rows[i], command);
-
-		if (text)
-			where |= text->pages & ~PAGE_SURVEY ?: text->pages;
-	}
 	if (!where)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
-		if (where & pages[i].page)
-			used += (size_t)snprintf(line + used, sizeof(line) - used, " %s,",
-						 pages[i].word);
-	}
-	line[used - 1] = ':';
-	for (size_t i = 0; i < option_row_count && used < sizeof(line); i++) {
-		const struct option_row *row = &option_rows[i];
-
-		if (!help_text_elsewhere(row, command))
+	used = snprintf(line, sizeof(line), "More options (all: memleakbpf %s --help=options):%s%s",
+			command->name, where & PAGE_WATCH ? " memleakbpf --help," : "",
+			where & PAGE_SURVEY ? " memleakbpf survey --help," : "");
+	for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
+		if (!(where & topics[i].page))
 			continue;
-		used += (size_t)(row->letter ? snprintf(line + used, sizeof(line) - used, " -%c,",
-							row->letter)
-					     : snprintf(line + used, sizeof(line) - used, " --%s,",
-							row->name));
+		used += snprintf(line + used, sizeof(line) - (size_t)used, "%s%s,", before,
+				 topics[i].word);
+		before = " ";
 	}
-	if (used < sizeof(line))
-		line[used - 1] = '\0';
+	line[used - 1] = '\0';
 	fputc(' ', out);
 	help_put_words(out, line, 1, 2);
 	fputc('\n', out);

@@ -27,13 +27,26 @@ enum help_page {
 	PAGE_DIFF = 1u << 3,
 	PAGE_SURVEY = 1u << 4,
 	PAGE_DOCTOR = 1u << 5,
-	PAGE_LEAKS = 1u << 6,  /* --help=leaks: the options are too many for one screen */
-	PAGE_PROBES = 1u << 7, /* --help=probes */
-	PAGE_INSPECT = 1u << 9,
-	PAGE_FIGURES = 1u << 10, /* --help=figures */
-	PAGE_TOP = 1u << 11,
+	PAGE_INSPECT = 1u << 6,
+	PAGE_TOP = 1u << 7,
 	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's as a list, for programs */
+	/* --help=TOPIC: the options of watch, run and record are too many for one screen */
+	PAGE_SELECT = 1u << 9,
+	PAGE_LEAKS = 1u << 10,
+	PAGE_CHECKS = 1u << 11,
+	PAGE_FIGURES = 1u << 12,
+	PAGE_SCOPES = 1u << 13,
+	PAGE_STACKS = 1u << 14,
+	PAGE_PROBES = 1u << 15,
+	/* the same of the survey's */
+	PAGE_KEEP = 1u << 16,
+	PAGE_SERVE = 1u << 17,
 };
+
+#define PAGES_WATCH_TOPICS                                                                   \
+	(PAGE_SELECT | PAGE_LEAKS | PAGE_CHECKS | PAGE_FIGURES | PAGE_SCOPES | PAGE_STACKS | \
+	 PAGE_PROBES)
+#define PAGES_SURVEY_TOPICS (PAGE_KEEP | PAGE_SERVE)
 
 /* What may stand beside the options. */
 enum command_words {

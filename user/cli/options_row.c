@@ -18,8 +18,8 @@ bool option_needs_value(const struct option_row *row)
 
 const struct option_text *option_text_on(const struct option_row *row, enum help_page page)
 {
-	const unsigned pages[] = {page, PAGE_WATCH | PAGE_LEAKS | PAGE_PROBES | PAGE_FIGURES,
-				  PAGE_SURVEY};
+	const unsigned pages[] = {page, PAGE_WATCH | PAGES_WATCH_TOPICS,
+				  PAGE_SURVEY | PAGES_SURVEY_TOPICS};
 
 	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
 		for (size_t j = 0; j < OPTION_TEXTS_MAX; j++) {

@@ -415,7 +415,8 @@ static const struct bad_case bad_cases[] = {
 	{"-p 1 --guard-slots 64", "--guard-slots: nothing is guarded; give --guard as well"},
 	{"-p 1 --guard --attach usdt", "--guard: does not go with --attach usdt"},
 	{"top -p 1 --guard", "--guard"},
-	{"--help=me", "--help: 'me' is not a topic; give leaks, probes, figures or options"},
+	{"--help=me", "--help: 'me' is not a topic; give select, leaks, checks, figures, scopes, "
+		      "stacks, probes, keep, serve or options"},
 	{"-p 1 --suppressions=", "--suppressions: '' is not a file name"},
 	{"-p 1 --gen-suppressions=gcc",
 	 "--gen-suppressions: 'gcc' is not a format of suppressions"},

@@ -16,8 +16,6 @@
 #include "user/cli/options_table.h"
 #include "user/heap/reach.h"
 
-#define TOPICS (PAGE_LEAKS | PAGE_PROBES | PAGE_FIGURES)
-
 /* ---- reaching ----------------------------------------------------------------------------- */
 
 struct member_place {
@@ -311,26 +309,53 @@ static bool mentions(const char *page, const struct option_row *row)
 	return row->letter && strstr(page, letter);
 }
 
+#define SCREEN 24 /* lines that every terminal has */
+
+/* The topics of a subcommand, one behind the other: each fits a screen. */
+static char *print_topics(unsigned topics)
+{
+	char *all = calloc(1, 1);
+
+	assert_non_null(all);
+	for (unsigned page = 1; page <= topics; page <<= 1) {
+		_cleanup_free_ char *before = all, *text = NULL;
+
+		if (!(page & topics)) {
+			before = NULL;
+			continue;
+		}
+		text = print_page(&cli_commands[0], (enum help_page)page);
+		assert_non_null(strstr(text, "Examples:"));
+		check_size(text, SCREEN);
+		assert_true(asprintf(&all, "%s%s", before, text) > 0);
+	}
+	return all;
+}
+
+/*
+ * What a subcommand takes is on its own page or, for those whose page ends with "More options", on
+ * one that it names.
+ */
 static void pages_fit_a_screen_and_are_complete(void **state)
 {
-	_cleanup_free_ char *leaks = print_page(&cli_commands[0], PAGE_LEAKS);
-	_cleanup_free_ char *probes = print_page(&cli_commands[0], PAGE_PROBES);
-	_cleanup_free_ char *figures = print_page(&cli_commands[0], PAGE_FIGURES);
+	_cleanup_free_ char *main_page = print_page(&cli_commands[0], PAGE_WATCH);
+	_cleanup_free_ char *topics = print_topics(PAGES_WATCH_TOPICS);
+	_cleanup_free_ char *survey_topics = print_topics(PAGES_SURVEY_TOPICS);
+	_cleanup_free_ char *survey = print_page(command_named("survey"), PAGE_SURVEY);
 
 	(void)state;
-	check_size(leaks, 24);
-	check_size(probes, 24);
-	check_size(figures, 24);
 	for (const struct command *c = cli_commands; c->run; c++) {
 		_cleanup_free_ char *page = print_page(c, c->page);
 		_cleanup_free_ char *all = NULL;
 
 		assert_non_null(strstr(page, "Examples:"));
 		/* The two that have most to say scroll. */
-		check_size(page, c->page == PAGE_SURVEY ? 56 : c->page == PAGE_WATCH ? 40 : 24);
-		assert_true(asprintf(&all, "%s%s%s%s", page, c->page == PAGE_WATCH ? leaks : "",
-				     c->page == PAGE_WATCH ? probes : "",
-				     c->page == PAGE_WATCH ? figures : "") > 0);
+		check_size(page, c->page == PAGE_SURVEY || c->page == PAGE_WATCH ? 40 : SCREEN);
+		assert_true(asprintf(&all, "%s%s%s%s%s", page,
+				     strstr(page, "memleakbpf --help,") ? main_page : "",
+				     strstr(page, "--help=") ? topics : "",
+				     c->page == PAGE_SURVEY ? survey_topics : "",
+				     strstr(page, "memleakbpf survey --help,") ? survey : "") > 0);
 		for (size_t i = 0; i < option_row_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
@@ -373,9 +398,11 @@ static void texts_are_for_those_who_take_it(void **state)
 		for (size_t j = 0; j < OPTION_TEXTS_MAX && row->texts[j].pages; j++) {
 			unsigned pages = row->texts[j].pages;
 
-			if (pages & TOPICS)
+			if (pages & PAGES_WATCH_TOPICS)
 				assert_true(row->commands & PAGE_WATCH);
-			if (pages & ~TOPICS & ~row->commands)
+			if (pages & PAGES_SURVEY_TOPICS)
+				assert_true(row->commands & PAGE_SURVEY);
+			if (pages & ~PAGES_WATCH_TOPICS & ~PAGES_SURVEY_TOPICS & ~row->commands)
 				fail_msg("--%s: help for those who do not take it", row->name);
 			check_preset(row, &row->texts[j]);
 		}
@@ -388,15 +415,16 @@ static void lists_for_programs(void **state)
 	_cleanup_free_ char *doctor = print_page(command_named("doctor"), PAGE_OPTIONS);
 
 	(void)state;
-	assert_string_equal(doctor,
-			    "-p, --pid PID[,PID...]\talso what would be traced in these processes, "
-			    "and how\n"
-			    "-f, --format text|json\ttext or json: one object about the machine, "
-			    "without -p\n"
-			    "-v, --verbose\tmore detail\n"
-			    "--no-config\n"
-			    "--version\n"
-			    "-h, --help[=leaks|probes|figures|options]\n");
+	assert_string_equal(
+		doctor, "-p, --pid PID[,PID...]\talso what would be traced in these processes, "
+			"and how\n"
+			"-f, --format text|json\ttext or json: one object about the machine, "
+			"without -p\n"
+			"-v, --verbose\tmore detail\n"
+			"--no-config\n"
+			"--version\n"
+			"-h, --help[=select|leaks|checks|figures|scopes|stacks|probes|keep|serve|"
+			"options]\n");
 	assert_non_null(
 		strstr(watch, "\n--attach auto|session|multi|single|usdt|gate\tkind of probe: "));
 	assert_non_null(strstr(watch, "\n--check-frees[=N]\tdouble, "));
