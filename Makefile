@@ -160,12 +160,15 @@ objects: $(LIB_OBJS) $(MAIN_OBJ)
 # Those of ROOM only, if it is given.
 unit: $(foreach room,$(or $(ROOM),$(ROOMS)),$(or $(filter $(BUILD)/tests/unit/$(room)/%,$(UNIT_PROGRAMS)),$(if $(ROOM),no-tests-of-$(room))))
 
-# Says which package is missing before a compiler says so less clearly; once per build directory. The unit tests of a room may need no BPF.
+# Names each missing package before anything is compiled, once per build directory and kind of goal. The unit tests of a room may need no BPF.
 rooms_only := $(or $(ROOM),$(if $(filter-out unit-%,$(MAKECMDGOALS)),,$(MAKECMDGOALS)))
-DEPS_CHECKED := $(BUILD)/.deps-checked$(if $(rooms_only),-user)
+deps_groups := $(strip $(if $(rooms_only),user,build) $(if $(filter unit unit-% quick fuzz-build,$(MAKECMDGOALS)),unit) \
+		       $(if $(filter quick targets bench fuzz-build,$(MAKECMDGOALS)),test) $(filter bench,$(MAKECMDGOALS)))
+empty :=
+DEPS_CHECKED := $(BUILD)/.deps-checked-$(subst $(empty) $(empty),-,$(deps_groups))
 $(DEPS_CHECKED): tools/deps
 	@mkdir -p $(@D)
-	@CC="$(CC)" tools/deps --check $(if $(rooms_only),user,build)
+	@CC="$(CC)" tools/deps --check $(deps_groups)
 	@touch $@
 
 # Changes when the compiler or the flags do, so that objects of two kinds never mix.
@@ -345,6 +348,7 @@ $(DEMO): tests/demo/shop.cpp
 
 # tests/targets/rules.mk and the like: a folder with needs of its own says there what to build, and adds it to TARGETS.
 include $(sort $(wildcard tests/*/rules.mk))
+$(TARGETS): | $(DEPS_CHECKED)
 targets: $(TARGETS)
 
 .PHONY: quick test test-kernels demo bench check
@@ -352,7 +356,7 @@ quick: all unit targets
 	BUILD=$(BUILD) tests/run quick
 
 test:
-	tools/deps build test vm
+	tools/deps build unit test vm
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
 	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run $(T)
 
@@ -362,7 +366,7 @@ demo:
 	BUILD=$(BUILD) tests/demo/run
 
 test-kernels:
-	tools/deps build test vm
+	tools/deps build unit test vm
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
 	BUILD=$(BUILD) tests/vm/run $(if $(VM_MACHINE),--machine $(VM_MACHINE)) $(KERNELS)
 
