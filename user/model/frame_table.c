@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/fnv.h"
 #include "user/base/util.h"
 #include "user/model/id_map.h"
 
@@ -117,19 +118,17 @@ static int table_add(struct table *t, uint64_t hash, void *item, uint32_t *id)
 	return 0;
 }
 
-/* FNV-1a, by words of 8 bytes where there are any. */
+/* By words of 8 bytes where there are any. */
 static uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
-	uint64_t hash = 0xcbf29ce484222325ULL, word;
+	uint64_t hash = FNV1A_BASIS, word;
 
 	for (; len >= sizeof(word); len -= sizeof(word), bytes += sizeof(word)) {
 		memcpy(&word, bytes, sizeof(word));
 		hash = id_map_mix(hash ^ word);
 	}
-	while (len--)
-		hash = (hash ^ *bytes++) * 0x100000001b3ULL;
-	return id_map_mix(hash);
+	return id_map_mix(fnv1a(hash, bytes, len));
 }
 
 struct frame_table *frame_table_new(void)

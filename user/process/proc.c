@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "user/base/fnv.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
@@ -156,18 +157,14 @@ int proc_entry(pid_t pid, uint64_t *entry)
 	return err ?: -ENOENT;
 }
 
-/* FNV-1a of what the kernel has told it of where all is. */
 uint64_t proc_program(pid_t pid)
 {
 	_cleanup_free_ char *auxv = NULL;
-	uint64_t hash = 0xcbf29ce484222325ull;
 	size_t len;
 
 	if (proc_read_file(proc_memory_id(pid), "auxv", MAX_AUXV_BYTES, &auxv, &len) || !len)
 		return 0;
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)auxv[i]) * 0x100000001b3ull;
-	return hash ?: 1;
+	return fnv1a(FNV1A_BASIS, auxv, len) ?: 1;
 }
 
 int proc_cmdline(pid_t pid, char ***out)

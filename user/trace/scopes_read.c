@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/fnv.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/trace/sampling.h"
@@ -162,20 +163,12 @@ static uint64_t scopes_count_others(const struct trace *trace, const struct scop
 	return scopes_estimate(&others);
 }
 
-/* FNV-1a */
-static uint64_t scopes_hash(uint64_t hash, const char *text)
-{
-	do
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-	while (*text++);
-	return hash;
-}
-
 static uint64_t scopes_hash_name(const struct scope *scope)
 {
-	uint64_t hash = scopes_hash(0xcbf29ce484222325ull, scope->function);
+	/* With the byte that ends each: "ab" and "c" are not "a" and "bc". */
+	uint64_t hash = fnv1a(FNV1A_BASIS, scope->function, strlen(scope->function) + 1);
 
-	return scope->tag ? scopes_hash(hash, scope->tag) : hash;
+	return scope->tag ? fnv1a(hash, scope->tag, strlen(scope->tag) + 1) : hash;
 }
 
 uint64_t scopes_mixed_id(const struct trace *trace, uint64_t id, uint32_t node)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpf/unwind.h"
+#include "user/base/fnv.h"
 #include "user/base/hash.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
@@ -180,9 +181,7 @@ const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t t
 
 static uint64_t stack_mix_text(uint64_t id, const char *text)
 {
-	for (; text && *text; text++)
-		id = (id ^ (uint8_t)*text) * 0x100000001b3ull; /* FNV-1a */
-	return unwind_mix_ids(id, 1);
+	return unwind_mix_ids(text ? fnv1a(id, text, strlen(text)) : id, 1);
 }
 
 uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end)
