@@ -15,7 +15,7 @@ help_text = \
 	'make quick      build, then what takes less than a minute: the unit tests, and as root the core of the integration tests' \
 	'make test       install what is missing, build, and run every test that this machine can run' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
-	'make check      formatting, warnings of gcc and clang, static analysis, layer rules' \
+	'make check      formatting, warnings of gcc and clang, static analysis, layer rules, Markdown' \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
 	'make soak       a busy program under two tools for SOAK_MINUTES (30); writes docs/reliability.md (root)' \
