@@ -18,23 +18,23 @@ void json_begin(struct json *json, FILE *out, enum json_place place)
 /* ASCII characters that are written as they are. */
 static bool json_is_plain(const struct json *json, unsigned char c)
 {
-	if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+	if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
 		return false;
-	return json->place == JSON_ALONE || (c != '<' && c != 0x7f);
+	return json->place == JSON_ALONE || c != '<';
 }
 
-static void json_put_escape(const struct json *json, unsigned char c)
+static void json_put_escape(const struct json *json, uint32_t c)
 {
 	static const char letters[] = "\bb\ff\nn\rr\tt\"\"\\\\";
 
 	for (const char *at = letters; json->place == JSON_ALONE && *at; at += 2) {
-		if (*at == (char)c) {
+		if ((uint32_t)*at == c) {
 			putc('\\', json->out);
 			putc(at[1], json->out);
 			return;
 		}
 	}
-	fprintf(json->out, "\\u%04x", c);
+	fprintf(json->out, "\\u%04" PRIx32, c);
 }
 
 static void json_put_string(const struct json *json, const char *text, size_t len)
@@ -57,7 +57,11 @@ static void json_put_string(const struct json *json, const char *text, size_t le
 		} else if (text < end) {
 			struct text_piece piece = text_next(&text, &rules[json->place]);
 
-			fwrite(piece.bytes, 1, piece.len, json->out);
+			/* A reader has it as it was, a terminal that the line is shown on does not. */
+			if (text_is_harmful(piece.point))
+				json_put_escape(json, piece.point);
+			else
+				fwrite(piece.bytes, 1, piece.len, json->out);
 		}
 	}
 	putc('"', json->out);

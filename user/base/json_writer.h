@@ -19,7 +19,7 @@
 
 enum json_place {
 	JSON_ALONE,
-	/* Within a script element of an HTML page: no '<' is written as it is, nor DEL. */
+	/* Within a script element of an HTML page: no '<' is written as it is. */
 	JSON_IN_PAGE,
 };
 
@@ -49,7 +49,7 @@ void json_fixed(struct json *json, const char *key, double value, int decimals);
 
 /*
  * Nothing when the text is NULL. It may hold any bytes: what is no UTF-8 becomes U+FFFD, as the
- * Unicode standard advises (chapter 3.9).
+ * Unicode standard advises (chapter 3.9), and what text_is_harmful() an escape (\uXXXX).
  */
 void json_text(struct json *json, const char *key, const char *text);
 /* Its first `len` bytes; nothing in the string must end there in the midst of a character. */

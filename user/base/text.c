@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/base/text.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct text_rules text_for_terminal = {.harms = TEXT_HARMS, .harmful = "?", .invalid = "?"};
+const struct text_rules text_for_terminal = {.harmful = "?", .invalid = "?"};
 
 /* Of `len` bytes, more than 0; *used is how many the code point takes. */
 static uint32_t utf8_decode(const char *text, size_t len, size_t *used)
@@ -53,15 +52,12 @@ uint32_t utf8_next(const char **text)
 	return point;
 }
 
-static bool text_is_harmful(uint32_t point, unsigned harms)
+bool text_is_harmful(uint32_t point)
 {
-	if (point < 0x20 || point == 0x7f)
-		return harms & TEXT_C0;
-	if (point < 0xa0)
-		return point >= 0x80 && harms & TEXT_C1;
-	return harms & TEXT_TURNING &&
-	       (point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-		(point >= 0x2066 && point <= 0x2069));
+	if (point < 0x20 || (point >= 0x7f && point < 0xa0))
+		return true;
+	return point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2066 && point <= 0x2069);
 }
 
 static struct text_piece text_clean(const char *text, size_t len, const struct text_rules *rules,
@@ -76,7 +72,7 @@ static struct text_piece text_clean(const char *text, size_t len, const struct t
 		instead = rules->instead[special - rules->special];
 	else if (piece.point == UTF8_INVALID)
 		instead = rules->invalid;
-	else if (text_is_harmful(piece.point, rules->harms))
+	else if (text_is_harmful(piece.point))
 		instead = rules->harmful;
 	if (instead)
 		piece.bytes = instead;

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_BASE_TEXT_H
 #define MEMLEAKBPF_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,21 +20,19 @@
  */
 uint32_t utf8_next(const char **text);
 
-/* What is well-formed, and still not for everybody's eyes. */
-enum text_harm {
-	TEXT_C0 = 1 << 0,      /* control characters and DEL */
-	TEXT_C1 = 1 << 1,      /* U+0080 to U+009F: some terminals obey them */
-	TEXT_TURNING = 1 << 2, /* bidirectional controls, line and paragraph separators */
-	TEXT_HARMS = TEXT_C0 | TEXT_C1 | TEXT_TURNING,
-};
+/*
+ * Well-formed, and still not for everybody's eyes: control characters, DEL, U+0080 to U+009F (some
+ * terminals obey them), bidirectional controls, line and paragraph separators.
+ */
+bool text_is_harmful(uint32_t point);
 
 /* What a text must not hold where it goes, and what comes instead. */
 struct text_rules {
 	const char *special;	    /* ASCII characters; NULL: none */
 	const char *const *instead; /* one for each character of `special` */
-	unsigned harms;		    /* enum text_harm, but what is in `special` */
-	const char *harmful;	    /* instead of these; NULL with none */
-	const char *invalid;	    /* instead of a byte that is no UTF-8; NULL: it stays */
+	/* instead of what text_is_harmful() and is not in `special`; NULL: all of these stay */
+	const char *harmful;
+	const char *invalid; /* instead of a byte that is no UTF-8; NULL: it stays */
 };
 
 /* For people at a terminal: every harm and what is no UTF-8 becomes '?'. */

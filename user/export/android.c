@@ -87,11 +87,8 @@ static uint64_t address_of(const struct collected_target *t, const struct frame 
 static void put_quoted(FILE *out, const char *text)
 {
 	static const char *const instead[] = {"?"};
-	static const struct text_rules rules = {.special = "\"",
-						.instead = instead,
-						.harms = TEXT_C0,
-						.harmful = "?",
-						.invalid = "?"};
+	static const struct text_rules rules = {
+		.special = "\"", .instead = instead, .harmful = "?", .invalid = "?"};
 
 	fputc('"', out);
 	text_put(out, text ? text : "", &rules);
@@ -142,8 +139,10 @@ static void put_maps(FILE *out, const struct module_maps *maps)
 	for (size_t i = 0; maps && i < maps->count; i++) {
 		const struct module_map *map = &maps->items[i];
 
-		fprintf(out, "%" PRIx64 "-%" PRIx64 " r-xp %08" PRIx64 " 00:00 0 %20s%s\n",
-			map->start, map->end, map->offset, "", map->path);
+		fprintf(out, "%" PRIx64 "-%" PRIx64 " r-xp %08" PRIx64 " 00:00 0 %20s", map->start,
+			map->end, map->offset, "");
+		text_put_name(out, map->path);
+		fputc('\n', out);
 	}
 	fputs("END\n", out);
 }

@@ -163,9 +163,7 @@ static int copy_place(struct collection *c, struct collected_target *t,
 /* A process may call itself anything. */
 static void copy_comm(char to[17], const char from[16])
 {
-	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?", .invalid = "?"};
-
-	text_copy(to, 17, *from ? from : "?", 16, &rules);
+	text_copy(to, 17, *from ? from : "?", 16, &text_for_terminal);
 }
 
 /*

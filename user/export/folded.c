@@ -19,11 +19,8 @@
 static void put_name(FILE *out, const char *name)
 {
 	static const char *const instead[] = {":"};
-	static const struct text_rules rules = {.special = ";",
-						.instead = instead,
-						.harms = TEXT_C0,
-						.harmful = "?",
-						.invalid = "?"};
+	static const struct text_rules rules = {
+		.special = ";", .instead = instead, .harmful = "?", .invalid = "?"};
 
 	text_put(out, name, &rules);
 }

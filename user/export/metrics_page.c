@@ -43,7 +43,6 @@ void metrics_put_label(FILE *out, bool first, const char *name, const char *valu
 	static const struct text_rules rules = {
 		.special = "\\\"\n",
 		.instead = escapes,
-		.harms = TEXT_C0 | TEXT_C1,
 		.harmful = "?",
 		.invalid = "\xef\xbf\xbd", /* U+FFFD */
 	};

@@ -27,7 +27,10 @@ static uint64_t intern_string(struct perfetto *p, struct id_map *map, unsigned f
 		const char *text = frame_table_string_at(p->table, id, &len);
 
 		wire_uint(&p->out, INTERNED_IID, iid);
-		wire_bytes(&p->out, INTERNED_STRING, text, len);
+		if (field == INTERNED_BUILD_IDS) /* bytes, and no text */
+			wire_bytes(&p->out, INTERNED_STRING, text, len);
+		else
+			wire_put_name(&p->out, INTERNED_STRING, text);
 		wire_close(&p->out, mark);
 	}
 	return iid;

@@ -68,20 +68,6 @@ void perfetto_put_clocks(struct perfetto *p, uint64_t time_ns)
 	wire_close(&p->out, mark);
 }
 
-/* Bytes that are no UTF-8 become '?': readers refuse a string that holds them. */
-static void put_text(struct perfetto *p, unsigned field, const char *text)
-{
-	static const struct text_rules rules = {.invalid = "?"};
-	size_t mark = wire_open(&p->out, field);
-
-	while (*text) {
-		struct text_piece piece = text_next(&text, &rules);
-
-		wire_raw(&p->out, piece.bytes, piece.len);
-	}
-	wire_close(&p->out, mark);
-}
-
 static void put_tree(struct perfetto *p, const struct snapshot *s, uint64_t time_ns)
 {
 	char comm[sizeof(s->comm) + 1];
@@ -93,14 +79,14 @@ static void put_tree(struct perfetto *p, const struct snapshot *s, uint64_t time
 	part = wire_open(&p->out, PROCESS_TREE_PROCESSES);
 	wire_uint(&p->out, PROCESS_PID, (uint64_t)s->pid);
 	for (char *const *arg = s->cmdline; arg && *arg; arg++)
-		put_text(p, PROCESS_CMDLINE, *arg);
+		wire_put_name(&p->out, PROCESS_CMDLINE, *arg);
 	if ((!s->cmdline || !*s->cmdline) && *comm)
-		put_text(p, PROCESS_CMDLINE, comm);
+		wire_put_name(&p->out, PROCESS_CMDLINE, comm);
 	wire_close(&p->out, part);
 	part = wire_open(&p->out, PROCESS_TREE_THREADS);
 	wire_uint(&p->out, THREAD_TID, (uint64_t)s->pid);
 	if (*comm)
-		put_text(p, THREAD_NAME, comm);
+		wire_put_name(&p->out, THREAD_NAME, comm);
 	wire_uint(&p->out, THREAD_TGID, (uint64_t)s->pid);
 	wire_close(&p->out, part);
 	wire_close(&p->out, tree);
@@ -280,7 +266,7 @@ static int put_scope_track(struct perfetto *p, pid_t pid, const struct scope *sc
 	descriptor = wire_open(&p->out, PACKET_TRACK_DESCRIPTOR);
 	wire_uint(&p->out, TRACK_UUID, hash);
 	wire_uint(&p->out, TRACK_PARENT_UUID, track_uuid(pid, COUNTERS));
-	put_text(p, TRACK_NAME, text);
+	wire_put_name(&p->out, TRACK_NAME, text);
 	part = wire_open(&p->out, TRACK_COUNTER);
 	wire_uint(&p->out, COUNTER_UNIT, unit);
 	wire_close(&p->out, part);

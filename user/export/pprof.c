@@ -453,7 +453,7 @@ static int put_profile(struct profile *p)
 		size_t len;
 		const char *text = frame_table_string_at(p->strings, (uint32_t)i, &len);
 
-		wire_bytes(&p->out, PROFILE_STRING_TABLE, text, len);
+		wire_put_name(&p->out, PROFILE_STRING_TABLE, text);
 	}
 	return err ?: p->out.failed ? -ENOMEM : 0;
 }

@@ -36,6 +36,18 @@ int exporter_close(struct exporter *e)
 	return err;
 }
 
+void wire_put_name(struct wire *out, unsigned field, const char *name)
+{
+	size_t mark = wire_open(out, field);
+
+	while (*name) {
+		struct text_piece piece = text_next(&name, &text_for_terminal);
+
+		wire_raw(out, piece.bytes, piece.len);
+	}
+	wire_close(out, mark);
+}
+
 int stream_write(FILE *out, const char *text, size_t len)
 {
 	errno = 0;

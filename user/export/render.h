@@ -9,6 +9,7 @@
 
 #include "user/base/text.h"
 #include "user/export/export.h"
+#include "user/recording/wire.h"
 
 /* Formats that keep something between snapshots have this first in a struct of their own. */
 struct exporter {
@@ -34,6 +35,12 @@ int exporter_write(struct exporter *e, const char *text, size_t len);
  * and flushes. 0 or -errno.
  */
 int exporter_write_document(struct exporter *e, const void *data, size_t len);
+
+/*
+ * A field of a message, text_for_terminal: readers refuse bytes that are no UTF-8, and print all
+ * else as it is (`go tool pprof -top`). A wire that failed keeps that.
+ */
+void wire_put_name(struct wire *out, unsigned field, const char *name);
 
 #define FRAME_LABEL_MAX \
 	4352 /* a function of 4095 bytes, or a module of that length and its offset */

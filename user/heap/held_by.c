@@ -25,7 +25,7 @@ static const char *held_base_name(const char *path)
 /* A path may hold anything; a line of what holds a block is one line. */
 static void held_put_file(FILE *out, const char *path)
 {
-	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
+	static const struct text_rules rules = {.harmful = "?"};
 
 	text_put(out, held_base_name(path), &rules);
 }

@@ -99,10 +99,7 @@ static int class_groups_put(struct class_groups *groups, struct class_group_entr
 /* Cleaned as names of frames are. */
 static size_t class_groups_clean(char *to, const char *text)
 {
-	static const struct text_rules rules = {
-		.harms = TEXT_C0 | TEXT_C1, .harmful = "?", .invalid = "?"};
-
-	return text_copy(to, GROUP_NAME_MAX, text, strlen(text), &rules);
+	return text_copy(to, GROUP_NAME_MAX, text, strlen(text), &text_for_terminal);
 }
 
 int class_groups_named(struct class_groups *groups, enum group_kind kind, const char *name,

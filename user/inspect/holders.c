@@ -59,7 +59,7 @@ static int holders_name_thread_variable(void *ctx, uint64_t address, struct thre
 }
 
 /* A line of what holds a block is one line. */
-static const struct text_rules holders_one_line = {.harms = TEXT_C0, .harmful = "?"};
+static const struct text_rules holders_one_line = {.harmful = "?"};
 
 static void holders_put_origin(const struct holders *h, FILE *out, const struct heap_block *block)
 {

@@ -37,11 +37,9 @@ void intern_pool_free(struct intern_pool *pool)
 
 const char *intern_bytes(struct intern_pool *pool, const char *text, size_t len)
 {
-	static const struct text_rules rules = {
-		.harms = TEXT_C0 | TEXT_C1, .harmful = "?", .invalid = "?"};
 	char cleaned[INTERN_MAX];
 	struct interned *found;
-	size_t used = text_copy(cleaned, sizeof(cleaned), text, len, &rules);
+	size_t used = text_copy(cleaned, sizeof(cleaned), text, len, &text_for_terminal);
 
 	HASH_FIND(hh, pool->strings, cleaned, used, found);
 	if (found)

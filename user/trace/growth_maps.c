@@ -249,7 +249,7 @@ static int growth_by_bytes(const void *a, const void *b)
 
 static void growth_put_name(FILE *out, const char *path)
 {
-	static const struct text_rules rules = {.harms = TEXT_C0, .harmful = "?"};
+	static const struct text_rules rules = {.harmful = "?"};
 	const char *slash = strrchr(path, '/');
 
 	text_put(out, slash && slash[1] ? slash + 1 : path, &rules);

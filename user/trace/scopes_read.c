@@ -36,8 +36,6 @@ void scopes_unmap(struct trace *trace)
 /* NULL: it has none. */
 static const char *scopes_tag_text(char to[static TAG_TEXT_MAX], const struct scope_tag *tag)
 {
-	static const struct text_rules rules = {
-		.harms = TEXT_HARMS, .harmful = "?", .invalid = "?"};
 	size_t len;
 
 	switch (tag->type) {
@@ -54,7 +52,7 @@ static const char *scopes_tag_text(char to[static TAG_TEXT_MAX], const struct sc
 		break;
 	case SCOPE_IS_STRING:
 		len = strnlen(tag->text, sizeof(tag->text));
-		text_copy(to, TAG_TEXT_MAX - sizeof("..."), tag->text, len, &rules);
+		text_copy(to, TAG_TEXT_MAX - sizeof("..."), tag->text, len, &text_for_terminal);
 		if (len + 1 >= sizeof(tag->text))
 			memcpy(to + strlen(to), "...", sizeof("..."));
 		break;

@@ -152,10 +152,8 @@ static struct stack_frames *stack_frames_get(struct stack_table *table, uint32_t
 /* No text, or an empty one, is unknown. */
 static const char *stack_clean_name(char to[static STACK_NAME_MAX], const char *text)
 {
-	static const struct text_rules rules = {
-		.harms = TEXT_C0 | TEXT_C1, .harmful = "?", .invalid = "?"};
-
-	return text && text_copy(to, STACK_NAME_MAX, text, strlen(text), &rules) ? to : NULL;
+	return text && text_copy(to, STACK_NAME_MAX, text, strlen(text), &text_for_terminal) ? to
+											     : NULL;
 }
 
 const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t target_id,

@@ -109,7 +109,7 @@ static void strings(void **state)
 
 	(void)state;
 	json_text(to, NULL, text);
-	is(&made, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7f</script>\xc3\xbc"
+	is(&made, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f</script>\xc3\xbc"
 		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 	to = begin(&made, JSON_IN_PAGE);
 	json_text(to, NULL, text);
