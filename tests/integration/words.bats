@@ -317,3 +317,19 @@ configured() {
 	[[ $STATUS -eq 0 && $ERR == *'/etc/memleakbpf/config: is not read: '* ]] || fail "$STATUS $ERR"
 	end_target
 }
+
+@test "Rust: a row has the program's function, and not the library's that is inlined into it" {
+	command -v rustc >/dev/null || PATH=$PATH:$HOME/.cargo/bin
+	command -v rustc >/dev/null || skip 'no rustc'
+	for mangling in legacy v0; do
+		# A version that calls the older mangling unstable has v0 by itself, or takes it from its own name.
+		rustc -O -g -C "symbol-mangling-version=$mangling" -o "$D/rust_names" "$ROOT/tests/integration/rust_names.rs" 2>"$D/rustc.err" ||
+			rustc -O -g -o "$D/rust_names" "$ROOT/tests/integration/rust_names.rs" || fail "$(<"$D/rustc.err")"
+		run_tool --short -- "$D/rust_names"
+		[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+		grep -qE '^#[0-9]+ +488\.3 KiB +500 .* <rust_names::Cache<..> as rust_names::Store>::put' <<<"$OUT" || fail "$OUT"
+		grep -qE '^#[0-9]+ +150\.0 KiB +300 .* rust_names::main::.*closure' <<<"$OUT" || fail "$OUT"
+		grep -qE '^#[0-9]+ +[0-9.]+ KiB +400 .* rust_names::main::.*closure' <<<"$OUT" || fail "$OUT"
+		! grep -qE '^#.* (alloc|core|hashbrown|std)::|^#.* _(R|ZN)' <<<"$OUT" || fail "$OUT"
+	done
+}

@@ -86,35 +86,87 @@ bool frame_is_operator_new(const struct frame *frame)
 	return frame_begins(frame->function, functions, ARRAY_SIZE(functions));
 }
 
-/* By its mangled name: "_R…" (RFC 2603), or "…17h<16 hex digits>E" before. */
+/* "_R…" (RFC 2603), or "…17h<16 hex digits>E" before, with what a compiler puts behind (".llvm.7"). */
+static bool frame_is_rust_symbol(const char *symbol)
+{
+	const char *hash = symbol;
+
+	if (!strncmp(symbol, "_R", 2))
+		return true;
+	while ((hash = strstr(hash, "17h")) != NULL) {
+		hash += 3;
+		if (strspn(hash, "0123456789abcdef") == 16 && hash[16] == 'E' &&
+		    (!hash[17] || hash[17] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/* An inlined call has no mangled name: debug information tells it, which has the file as well. */
 static bool frame_is_rust(const struct frame *frame)
 {
-	const char *symbol = frame->symbol;
-	size_t len = symbol ? strlen(symbol) : 0;
+	size_t len = frame->file ? strlen(frame->file) : 0;
 
-	return symbol &&
-	       (!strncmp(symbol, "_R", 2) || (len > 20 && !strncmp(symbol + len - 20, "17h", 3) &&
-					      strspn(symbol + len - 17, "0123456789abcdef") == 16));
+	return (frame->symbol && frame_is_rust_symbol(frame->symbol)) ||
+	       (len > 3 && !strcmp(frame->file + len - 3, ".rs"));
+}
+
+/* Of "<Type as Trait>::f", from "Type" on: where the trait begins; NULL: "<Type>::f". *len: of the type. */
+static const char *frame_rust_trait(const char *type, size_t *len)
+{
+	static const char as[] = " as ";
+	int depth = 1;
+
+	for (*len = 0; type[*len]; ++*len) {
+		const char *at = type + *len;
+
+		if (depth == 1 && !strncmp(at, as, strlen(as)))
+			return at + strlen(as);
+		depth += *at == '<';
+		/* No bracket is that of "fn() -> T". */
+		depth -= *at == '>' && (!*len || at[-1] != '-');
+		if (!depth)
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * A function is its type's crate's, but of a type that no crate defines (T, u8, [T], a tuple) its
+ * trait's; without a trait such a function is the libraries' own.
+ */
+static bool frame_rust_name_is_library(const char *name)
+{
+	static const char *const crates[] = {"alloc::", "core::", "std::", "hashbrown::"};
+	static const char *const references[] = {"&", "*", "mut ", "const ", "dyn "};
+
+	while (*name == '<') {
+		size_t len;
+		const char *trait = frame_rust_trait(++name, &len);
+		bool of_crate = *name != '[' && *name != '(' && memmem(name, len, "::", 2);
+
+		for (size_t i = 0; of_crate && i < ARRAY_SIZE(references); i++) {
+			if (!strncmp(name, references[i], strlen(references[i])))
+				name += strlen(references[i]);
+		}
+		if (of_crate)
+			continue;
+		if (!trait)
+			return true;
+		name = trait;
+	}
+	return frame_begins(name, crates, ARRAY_SIZE(crates));
 }
 
 /* Of Rust's own libraries, with which every program is linked: "alloc::vec", "<alloc::vec::Vec<T> as". */
 static bool frame_is_rust_library(const struct frame *frame)
 {
-	static const char *const crates[] = {"alloc::", "core::", "std::", "hashbrown::"};
 	static const char *const functions[] = {"__rust_", "__rdl_", "__rg_"};
-	const char *name = frame->function, *trait;
 
-	if (frame_begins(name, functions, ARRAY_SIZE(functions)))
+	if (frame_begins(frame->function, functions, ARRAY_SIZE(functions)))
 		return true;
-	if (!name || !frame_is_rust(frame))
-		return false;
-	trait = strstr(name, " as ");
-	/* "<T as Trait>::f": of no type, so it is the trait's. */
-	if (!strncmp(name, "<T as ", 6) && trait)
-		name = trait + strlen(" as ");
-	else
-		name += *name == '<';
-	return frame_begins(name, crates, ARRAY_SIZE(crates));
+	return frame->function && frame_is_rust(frame) &&
+	       frame_rust_name_is_library(frame->function);
 }
 
 /* On the way to very many allocations: its name says nothing of this one. */

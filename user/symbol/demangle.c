@@ -13,7 +13,9 @@
 
 #include <libiberty/demangle.h>
 
-#define DEMANGLE_INPUT_MAX  4096
+#include "user/symbol/rust_name.h"
+
+#define DEMANGLE_INPUT_MAX  RUST_NAME_MAX
 #define DEMANGLE_OUTPUT_MAX 4000 /* fits what the string pool keeps */
 
 #define DEMANGLE_OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO)
@@ -49,28 +51,6 @@ static void demangle_append(const char *piece, size_t len, void *data)
 	longjmp(output->full, 1);
 }
 
-/*
- * Rust v0 says how many lifetimes a type is generic over by a number of base 62 between G and _
- * (RFC 2603, <binder>). libiberty counts them up one by one, also where it prints nothing, so that
- * nobody can stop it: seven digits take longer than anybody waits. Three are more than any program
- * has. An identifier may look the same ("Gray_"): its function is then shown by its mangled name.
- */
-static bool demangle_takes_forever(const char *name)
-{
-	static const char digits[] =
-		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	if (strncmp(name, "_R", 2) != 0)
-		return false;
-	for (const char *at = strchr(name, 'G'); at; at = strchr(at + 1, 'G')) {
-		size_t count = strspn(at + 1, digits);
-
-		if (count > 2 && at[1 + count] == '_')
-			return true;
-	}
-	return false;
-}
-
 static bool demangle_into(const char *name, struct output *output)
 {
 	/*
@@ -95,7 +75,9 @@ char *symbol_demangle(const char *name)
 	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0 &&
 	    strncmp(name, "__Z", 3) != 0 && strncmp(name, "_GLOBAL_", 8) != 0)
 		return NULL;
-	if (strnlen(name, DEMANGLE_INPUT_MAX) == DEMANGLE_INPUT_MAX || demangle_takes_forever(name))
+	if (strnlen(name, DEMANGLE_INPUT_MAX) == DEMANGLE_INPUT_MAX)
+		return NULL;
+	if (!strncmp(name, "_R", 2) && rust_name_takes_forever(name))
 		return NULL;
 	output = calloc(1, sizeof(*output));
 	if (!output)

@@ -169,6 +169,50 @@ static const struct frame site_engine = {
 static const struct frame site_python = {
 	.kind = FRAME_KIND_PYTHON, .function = "handle", .module = "shop.py"};
 
+/* Rust's, as debug information has them: inlined, without a mangled name. */
+static const struct frame site_rust_inlined = {.function =
+						       "alloc::alloc::Global::grow_impl_runtime",
+					       .file = "/rustc/59807616/library/alloc/src/alloc.rs",
+					       .module = "gen",
+					       .inlined = true};
+static const struct frame site_rust_impl = {.function =
+						    "alloc::boxed::{impl#31}::call_once<(), T, A>",
+					    .file = "library/alloc/src/boxed.rs",
+					    .module = "gen",
+					    .inlined = true};
+static const struct frame site_rust_primitive = {
+	.function = "<u32 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<A>",
+	.symbol = "_RINvXs_NtCs1_5alloc3vec",
+	.module = "gen"};
+static const struct frame site_rust_slice = {
+	.function = "<[gen::Item] as alloc::slice::hack::ConvertVec>::to_vec",
+	.symbol = "_RNvXs_NtCs1_5alloc3vec",
+	.module = "gen"};
+static const struct frame site_rust_suffix = {
+	.function = "hashbrown::raw::RawTable<T,A>::reserve_rehash",
+	.symbol = "_ZN9hashbrown3raw21RawTable17h0123456789abcdefE.llvm.112543",
+	.module = "gen"};
+static const struct frame site_rust_own = {.function =
+						   "<gen::Cache<T> as alloc::borrow::ToOwned>::put",
+					   .file = "src/gen.rs",
+					   .module = "gen",
+					   .inlined = true};
+static const struct frame site_rust_nested = {
+	.function = "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<<a::B as b::C>::D>",
+	.file = "library/alloc/src/slice.rs",
+	.module = "gen",
+	.inlined = true};
+static const struct frame site_rust_dyn = {
+	.function = "<&mut dyn core::ops::Fn() -> u8 + a::B as core::ops::FnOnce<()>>::call_once",
+	.file = "library/core/src/ops/function.rs",
+	.module = "gen"};
+static const struct frame site_rust_foreign = {
+	.function = "<&gen::Item as alloc::borrow::ToOwned>::to_owned",
+	.file = "src/gen.rs",
+	.module = "gen"};
+static const struct frame site_cxx_inlined = {
+	.function = "alloc::Pool::take", .file = "pool.cc", .module = "shop", .inlined = true};
+
 #define SITE(...)                                                             \
 	frames_site((const struct frame *const[]){&site_malloc, __VA_ARGS__}, \
 		    ARRAY_SIZE(((const struct frame *const[]){&site_malloc, __VA_ARGS__})))
@@ -181,6 +225,11 @@ static void sites(void **state)
 	assert_int_equal(SITE(&site_strdup, &site_zmalloc, &site_own), 3);
 	assert_int_equal(SITE(&site_wrapped, &site_own), 1);
 	assert_int_equal(SITE(&site_grow, &site_engine), 2);
+	assert_int_equal(SITE(&site_rust_inlined, &site_rust_impl, &site_rust_primitive,
+			      &site_rust_slice, &site_rust_suffix, &site_rust_own),
+			 6);
+	assert_int_equal(SITE(&site_rust_nested, &site_rust_dyn, &site_rust_foreign), 3);
+	assert_int_equal(SITE(&site_cxx_inlined, &site_own), 1);
 	assert_int_equal(SITE(&site_zmalloc, &site_own, &site_python), 3);
 	/* The best that is known. */
 	assert_int_equal(SITE(&site_strdup, &site_zmalloc, &site_start), 2);

@@ -33,6 +33,18 @@ static void demangled_names(void **state)
 		/* Rust's v0 mangling; the examples of RFC 2603. */
 		{"_RNvC6_123foo3bar", "123foo::bar"},
 		{"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
+		/* hashes that look like a binder, of the crate and of another; a binder; where it is made */
+		{"_RNvCs6UXsk7lGUVK_4tiny7keep_it", "tiny::keep_it"},
+		{"_RNvNtCsjrHSEGnQ3l9_3std2rt19lang_start_internal",
+		 "std::rt::lang_start_internal"},
+		{"_RNvNtCsjrHSFGnQ3l9_3std2rt19lang_start_internal",
+		 "std::rt::lang_start_internal"},
+		{"_RINvCsDG123_1a1fNtB2_1SE", "a::f::<a::S>"},
+		{"_RINvC1a1fFG0_RL1_hRL0_tEuE", "a::f::<for<'a, 'b> fn(&'a u8, &'b u16)>"},
+		{"_RINvC1a11FGray_xxxxxhECsFGabcd_1b", "a::FGray_xxxxx::<u8>"},
+		/* one that is hidden in an identifier, and what leads there */
+		{"_RINvC1a10FGZZZZZ_uEB7_E", NULL},
+		{"_RINvC1a2CsFGZZZZZ_EuE", NULL},
 		{"malloc", NULL},
 		{"", NULL},
 		{"_", NULL},
