@@ -141,6 +141,44 @@ report_count() {
 	! grep -qE ' (malloc|calloc|realloc)$' "$D/top" || fail "$(<"$D/top")"
 }
 
+@test "pprof: plain -top names the C++ function that allocates, and not what is inlined into it" {
+	need go
+	need g++
+	cat >"$D/leaky.cc" <<-'END'
+		#include <cstdlib>
+		#include <map>
+		#include <string>
+		#include <vector>
+		struct session { std::string user; std::vector<char> buffer; session *before; };
+		static session *last;
+		static std::map<int, std::string> cache;
+		__attribute__((noinline)) static void open_session(int i)
+		{
+			last = new session{"user-" + std::to_string(i), std::vector<char>(3000), last};
+		}
+		__attribute__((noinline)) static void cache_put(int i) { cache[i] = std::string(200, 'x'); }
+		int main()
+		{
+			for (int i = 0; i < 1000; i++) {
+				open_session(i);
+				cache_put(i);
+			}
+			quick_exit(0);
+		}
+	END
+	g++ -O2 -g "$D/leaky.cc" -o "$D/leaky"
+	run_tool record -o "$D/leaky.mlb" -- "$D/leaky"
+	"$TOOL" report "$D/leaky.mlb" -f pprof -o "$D/leaky.pb.gz"
+	# As docs/formats.md has it, and with an option that is to leave names as they are.
+	for option in '' -symbolize=none; do
+		HOME=$D go tool pprof -top $option "$D/leaky.pb.gz" >"$D/top" 2>"$D/pprof.err" || fail "$(<"$D/pprof.err")"
+		# flat, flat%, sum%, cum, cum%, name: below the head two functions have all there is.
+		first=$(awk '/ flat% /{ on = 1; next } on && $1 != 0 { print $6 }' "$D/top" | head -2 | xargs)
+		[[ $first == 'open_session(int) cache_put(int)' ]] ||
+			fail "$(<"$D/top")"
+	done
+}
+
 # fits WIDTH: no line on the terminal is wider.
 fits() {
 	local wide

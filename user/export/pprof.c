@@ -79,7 +79,10 @@ static uint32_t function_id(struct profile *p, const struct frame *frame)
 	mark = wire_open(&p->out, PROFILE_FUNCTION);
 	wire_uint(&p->out, FUNCTION_ID, id);
 	wire_uint(&p->out, FUNCTION_NAME, name);
-	wire_uint(&p->out, FUNCTION_SYSTEM_NAME, name);
+	/*
+	 * No system_name: where it equals the name Go's pprof takes both for mangled, leaves out the
+	 * template arguments, and then finds none of drop_frames (internal/symbolizer, Demangle()).
+	 */
 	if (file)
 		wire_uint(&p->out, FUNCTION_FILENAME, file);
 	wire_close(&p->out, mark);

@@ -33,7 +33,6 @@ enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field {
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
 	FUNCTION_FILENAME = 4
 };
 enum mapping_field {
