@@ -351,12 +351,24 @@ int proc_children(pid_t pid, pid_t **out, size_t *count)
 	return 0;
 }
 
-/* -errno, 0: another memory, 1: the same. A thread without memory is nobody's. */
-static int proc_compare_memory(pid_t with_memory, pid_t other)
+/* Kernel threads have none, and what has ended has none any more. */
+static bool proc_has_memory(pid_t pid)
 {
-	long order = syscall(SYS_kcmp, with_memory, other, KCMP_VM, 0, 0);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
 
-	return order < 0 ? -errno : order == 0;
+	return !proc_read_file(pid, "statm", 4096, &text, &len) && strtoull(text, NULL, 10);
+}
+
+/*
+ * -errno, 0: another memory, or none; 1: the same. kcmp() calls any two without memory the same. Who
+ * has memory afterwards had one then, for nobody gets one back.
+ */
+static int proc_compare_memory(pid_t pid, pid_t other)
+{
+	long order = syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
+
+	return order < 0 ? -errno : order == 0 && proc_has_memory(pid);
 }
 
 bool proc_shares(pid_t pid, pid_t other)

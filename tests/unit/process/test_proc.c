@@ -258,6 +258,39 @@ static void test_sharers(void **state)
 	assert_false(proc_shares(getpid(), sharer));
 }
 
+/* Ended, and not yet waited for. */
+static pid_t ended(void)
+{
+	pid_t pid = fork();
+	siginfo_t info;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	return pid;
+}
+
+/* To kcmp() all that have no memory have the same one: two that have ended, and kernel threads. */
+static void test_sharers_without_memory(void **state)
+{
+	pid_t one = ended(), other = ended(), *pids = NULL;
+	size_t count = 1;
+	int err = proc_sharers(one, &pids, &count);
+
+	(void)state;
+	free(pids);
+	if (err != -ENOSYS) {
+		assert_int_equal(err, 0);
+		assert_int_equal(count, 0);
+	}
+	assert_false(proc_shares(one, other));
+	assert_false(proc_shares(one, one));
+	assert_false(proc_shares(one, 2));
+	waitpid(one, NULL, 0);
+	waitpid(other, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,7 +298,7 @@ int main(void)
 		cmocka_unit_test(test_ran),	      cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
 		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
-		cmocka_unit_test(test_sharers),
+		cmocka_unit_test(test_sharers),	      cmocka_unit_test(test_sharers_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
