@@ -318,3 +318,80 @@ build_owner() {
 	echo >&"$T_IN"
 	tool_ends
 }
+
+# A thread on a stack that the program allocated: the only pointers to that block, and to the one of 1,000 bytes, are on the stack itself.
+build_own_stack() {
+	cat >"$D/stacked.c" <<-'EOF2'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		#define STACK_BYTES (256 * 1024)
+		static pthread_barrier_t up;
+		static void *__attribute__((noinline)) on_stack(void) { void *volatile block = malloc(1000); return block; }
+		static void *worker(void *stack)
+		{
+			void *volatile kept[2] = {stack};
+
+			kept[1] = on_stack();
+			pthread_barrier_wait(&up);
+			pause();
+			return kept[1];
+		}
+		static void __attribute__((noinline)) begin(void)
+		{
+			void *stack = aligned_alloc(4096, STACK_BYTES);
+			pthread_attr_t attributes;
+			pthread_t thread;
+
+			pthread_attr_init(&attributes);
+			pthread_attr_setstack(&attributes, stack, STACK_BYTES);
+			pthread_create(&thread, &attributes, worker, stack);
+			/* What has its address here goes. */
+			memset(&attributes, 0, sizeof(attributes));
+			memset(&thread, 0, sizeof(thread));
+			__asm__ volatile("" : : "r"(&attributes), "r"(&thread) : "memory");
+		}
+		static void __attribute__((noinline)) scrub(void)
+		{
+			volatile char stack[65536];
+
+			for (size_t i = 0; i < sizeof(stack); i++)
+				stack[i] = 0;
+		}
+		int main(void)
+		{
+			char line[64];
+
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			pthread_barrier_init(&up, NULL, 2);
+			begin();
+			pthread_barrier_wait(&up);
+			scrub();
+			printf("{\"phase\":\"go\",\n");
+			fflush(stdout);
+			return !fgets(line, sizeof(line), stdin);
+		}
+	EOF2
+	gcc -g -O2 -pthread "$D/stacked.c" -o "$D/stacked"
+}
+
+@test "a block with a thread's stack is held by that thread's stack, in verdicts and inspections" {
+	local held
+
+	build_own_stack
+	start_target "$D/stacked"
+	attach --verdict --max-pause 1m
+	tell go
+	snap
+	held=$(jq -c '[.stacks[] | select(.live.bytes == 262144 or .live.bytes == 1000) | .held_by[1:], (.held_by[0] | test(", on the stack of thread [0-9]+$|^the stack of thread "))]' <<<"$SNAP")
+	[[ $held == '[[],true,[],true]' ]] || fail "held by $held of $(jq -c '[.stacks[].held_by]' <<<"$SNAP")"
+	stop_tool
+	"$TOOL" inspect -p "$T_PID" -f json --max-pause 1m >"$D/inspection"
+	held=$(jq -c '[.groups[] | select(.held_by and .verdict.reachable.bytes >= 262144) | .held_by | length]' "$D/inspection")
+	[[ $held == '[1]' ]] || fail "an inspection: $(jq -c .groups "$D/inspection")"
+	echo >&"$T_IN"
+}

@@ -13,7 +13,6 @@
 
 /* Steps of a path: a list may be a million long. */
 #define FIRST_STEPS 5
-#define STEPS_MAX   100000000
 
 static const char *held_base_name(const char *path)
 {
@@ -269,23 +268,26 @@ void held_by_put_root(const struct held_by *h, FILE *out, uint64_t address)
 }
 
 /* From the block to the root; *from is the root's word. NULL when out of memory. */
-static uint32_t *held_find_path(const struct reach *reach, uint32_t block, size_t *count,
+static uint32_t *held_find_path(const struct held_by *h, uint32_t block, size_t *count,
 				uint64_t *from)
 {
+	const struct reach *reach = h->reach;
 	uint32_t *steps = NULL;
 	size_t room = 0;
 
 	*count = 0;
 	*from = 0;
-	for (uint32_t at = block; at != UINT32_MAX && *count < STEPS_MAX;) {
+	for (uint32_t at = block; at != UINT32_MAX && *count < h->image->block_count;) {
 		if (!RESERVE_ITEM(steps, *count, room, 64)) {
 			free(steps);
 			return NULL;
 		}
 		steps[(*count)++] = at;
 		*from = reach_holder(reach, at);
-		at = *from & REACH_REGISTER ? UINT32_MAX : reach_find(reach, *from);
-		/* A word on a stack that lies in a block is a root all the same. */
+		if (*from & REACH_REGISTER || reach_is_root_inside(reach, *from))
+			break;
+		at = reach_find(reach, *from);
+		/* Something that leads to it is lost. */
 		if (at != UINT32_MAX && reach_holder(reach, at) == 0)
 			break;
 	}
@@ -318,7 +320,7 @@ int held_by_put(const struct held_by *h, FILE *out, uint32_t block)
 {
 	size_t count;
 	uint64_t from;
-	uint32_t *steps = held_find_path(h->reach, block, &count, &from);
+	uint32_t *steps = held_find_path(h, block, &count, &from);
 
 	if (!steps)
 		return -ENOMEM;

@@ -22,6 +22,7 @@
 #include "user/base/util.h"
 #include "user/heap/block_index.h"
 #include "user/heap/dead_memory.h"
+#include "user/heap/reach_inside.h"
 #include "user/heap/reach_internal.h"
 #include "user/heap/reach_marks.h"
 
@@ -35,6 +36,7 @@ struct reach {
 	struct reach_options options;
 	struct block_index *index;
 	struct reach_marks marks;
+	struct reach_inside inside;
 	const struct memory_region *near; /* where the last block was that was looked into */
 	uint64_t mask;
 	uint64_t low, span; /* [low, low + span]: all blocks and their ends */
@@ -278,10 +280,20 @@ static uint64_t reach_follow_part(struct reach *r, const struct memory_region *r
 static void reach_follow_stack_in_block(struct reach *r, const struct memory_thread *thread)
 {
 	uint32_t block = block_index_find(r->index, thread->sp);
+	uint64_t start = (thread->sp - STACK_RED_ZONE) & ~7ull, end;
 
-	if (block != BLOCK_NONE)
-		reach_follow_stack(r, (thread->sp - STACK_RED_ZONE) & ~7ull,
-				   heap_block_end(r->image, block));
+	if (block == BLOCK_NONE)
+		return;
+	end = heap_block_end(r->image, block);
+	reach_follow_stack(r, start, end);
+	reach_inside_add(&r->inside, start, end);
+}
+
+/* The control block may lie in a block, with the stack. */
+static void reach_follow_vector(struct reach *r, uint64_t vector, uint64_t from)
+{
+	reach_follow(r, vector - 16, reach_word(&r->marks.holders, from), true);
+	reach_inside_add(&r->inside, from, from + 8);
 }
 
 /*
@@ -300,7 +312,7 @@ static void reach_follow_tls_vector(struct reach *r, const struct memory_thread 
 		return;
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && vector - heap_block_address(r->image, block) == 16)
-		reach_follow(r, vector - 16, reach_word(&r->marks.holders, thread->tls + 8), true);
+		reach_follow_vector(r, vector, thread->tls + 8);
 }
 
 /*
@@ -317,7 +329,7 @@ static void reach_follow_ended_vector(struct reach *r, uint64_t tcb)
 	block = block_index_find(r->index, vector);
 	if (block != BLOCK_NONE && reach_is_old(r, block) &&
 	    vector - heap_block_address(r->image, block) == 16)
-		reach_follow(r, vector - 16, reach_word(&r->marks.holders, tcb + 8), true);
+		reach_follow_vector(r, vector, tcb + 8);
 }
 
 /*
@@ -523,11 +535,13 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		r->empty_arrays |= heap_block_at(image, i).size == REACH_COOKIE;
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
-	if (!r->index || reach_marks_init(&r->marks, image->memory, image->block_count + 1)) {
+	if (!r->index || reach_marks_init(&r->marks, image->memory, image->block_count + 1) ||
+	    reach_inside_init(&r->inside, 2 * image->memory->thread_count + image->ended_count)) {
 		reach_free(r);
 		return -ENOMEM;
 	}
 	reach_mark_held(r);
+	reach_inside_finish(&r->inside);
 	reach_mark_lost(r);
 	*out = r;
 	return 0;
@@ -539,6 +553,7 @@ void reach_free(struct reach *r)
 		return;
 	block_index_free(r->index);
 	reach_marks_free(&r->marks);
+	reach_inside_free(&r->inside);
 	free(r);
 }
 
@@ -562,6 +577,11 @@ uint64_t reach_holder(const struct reach *r, size_t block)
 uint32_t reach_find(const struct reach *r, uint64_t address)
 {
 	return block_index_find(r->index, address);
+}
+
+bool reach_is_root_inside(const struct reach *r, uint64_t address)
+{
+	return reach_inside_has(&r->inside, address);
 }
 
 uint64_t reach_unknown_bytes(const struct reach *r)

@@ -82,6 +82,12 @@ void reach_settle(struct reach *reach);
 uint32_t reach_find(const struct reach *reach, uint64_t address);
 
 /*
+ * Is the word at the address a root though a block has it? Of a thread's stack for instance, which lies in
+ * that block and may hold it.
+ */
+bool reach_is_root_inside(const struct reach *reach, uint64_t address);
+
+/*
  * Bytes that were taken for roots and lie in anonymous memory that is no stack: the heap from before
  * the attach, or what nobody knows.
  */

@@ -212,7 +212,9 @@ static void holders_search(const struct holders *h, struct holders_search *s)
 
 static int holders_put_owner(const struct holders *h, uint64_t from, char **held_by)
 {
-	uint32_t block = reach_find(h->held.reach, from);
+	uint32_t block = reach_is_root_inside(h->held.reach, from)
+				 ? UINT32_MAX
+				 : reach_find(h->held.reach, from);
 	size_t len = 0;
 	FILE *out;
 

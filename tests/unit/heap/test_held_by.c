@@ -120,11 +120,63 @@ static void ways(void **state)
 	     "B");
 }
 
+/*
+ * A thread's stack that lies in a block, and the only pointer to that block: on the stack itself, or in a
+ * block that only a word of the stack leads to. Of the block `asked`, by index.
+ */
+static char *held_by_own_stack(bool direct, uint32_t asked)
+{
+	const struct reach_options options = {.heuristics = 0};
+	struct heap_image *image = fake_image(some_maps);
+	struct held_by held = {
+		.image = image,
+		.names = {.data = name_data, .block = put_nothing, .heap = "the heap"}};
+	struct reach *reach;
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	fake_region(image, HEAP, 0x10000);
+	fake_thread(image, HEAP + 0x2000, 0, 0);
+	fake_block(image, HEAP, 0x4000);
+	fake_block(image, OTHER, 48);
+	fake_word(image, HEAP + 0x3000, direct ? HEAP : OTHER);
+	fake_word(image, OTHER, HEAP);
+	fake_finish(image);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	held.reach = reach;
+	out = open_memstream(&text, &len);
+	assert_non_null(out);
+	assert_int_equal(held_by_put(&held, out, asked), 0);
+	assert_int_equal(fclose(out), 0);
+	reach_free(reach);
+	heap_image_free(image);
+	return text;
+}
+
+static void own_stack(void **state)
+{
+	static const char on_stack[] = "the stack of thread 1, 0x1000 above its stack pointer";
+	char *text = held_by_own_stack(true, 0);
+
+	(void)state;
+	assert_string_equal(text, on_stack);
+	free(text);
+	text = held_by_own_stack(false, 1);
+	assert_string_equal(text, on_stack);
+	free(text);
+	text = held_by_own_stack(false, 0);
+	assert_memory_equal(text, on_stack, strlen(on_stack));
+	assert_string_equal(text + strlen(on_stack), "\na block of 48 B");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roots),
 		cmocka_unit_test(ways),
+		cmocka_unit_test(own_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
