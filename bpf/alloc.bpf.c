@@ -5,6 +5,7 @@
  */
 #include "bpf/alloc.h"
 #include "bpf/own_stack.h"
+#include "bpf/unmap.h"
 #include "bpf/usdt.h"
 
 #ifndef MEMLEAKBPF_FIGURES /* figures.bpf.c and scoped.bpf.c have these programs once more, but not all that is here */
@@ -117,33 +118,23 @@ int on_named(struct pt_regs *ctx)
 }
 #endif
 
-/* `value` begins at `start`: the end of it is cut off, or a hole is made in it. */
-static __always_inline void unmap_part(struct live_value *value, uint32_t target_id, uint64_t start,
-				       uint64_t address, uint64_t size)
-{
-	if (address + size < start + value->size)
-		count_lost(target_id, LOST_PARTIAL_UNMAP);
-	else
-		count_cut(value, address - start);
-}
-
 /*
  * The thread's latest mapping is known by its range. True: it is that one.
  */
-static __always_inline bool unmap_inside(struct thread_state *thread, uint32_t target_id,
-					 uint64_t address, uint64_t size)
+static __always_inline bool unmap_inside(struct thread_state *thread, struct unmapping *u)
 {
 	uint64_t start = thread->mmap_address, end = start + thread->mmap_size;
-	struct live_key key = {.address = start, .target_id = target_id};
+	struct live_key key = {.address = start, .target_id = u->target_id};
 	struct live_value *value;
 
-	if (address <= start || address >= end)
+	if (u->at <= start || u->at >= end)
 		return false;
 	value = bpf_map_lookup_elem(&live, &key);
 	if (!value || value->size != thread->mmap_size)
 		return false;
-	unmap_part(value, target_id, start, address, size);
+	unmap_part(value, u->target_id, start, u->at, u->end - u->at);
 	thread->mmap_size = value->size;
+	u->at = end;
 	return true;
 }
 
@@ -155,7 +146,7 @@ static __always_inline bool unmap_inside(struct thread_state *thread, uint32_t t
 #define ARENA_MULTIPLE (2ull << 20)
 #define ARENA_REACH    512 /* multiples: 1 GiB */
 
-static __always_inline void unmap_in_arena(const struct pt_regs *ctx, uint32_t target_id,
+static __always_inline bool unmap_in_arena(const struct pt_regs *ctx, uint32_t target_id,
 					   uint64_t address, uint64_t size)
 {
 	uint64_t start = (address - 1) & ~(ARENA_MULTIPLE - 1);
@@ -163,51 +154,38 @@ static __always_inline void unmap_in_arena(const struct pt_regs *ctx, uint32_t t
 	uint32_t i;
 
 	if (!pool_of_any_size_calls(ctx, target_id))
-		return;
+		return false;
 	for (i = 0; i < ARENA_REACH; i++) {
 		value = arena_at(target_id, start);
 		if (value)
 			break;
 		start -= ARENA_MULTIPLE;
 	}
-	if (value && address - start < value->size)
-		unmap_part(value, target_id, start, address, size);
+	if (!value || address - start >= value->size)
+		return false;
+	unmap_part(value, target_id, start, address, size);
+	return true;
 }
 
 SEC("uprobe")
 int unmap_enter(struct pt_regs *ctx)
 {
-	uint64_t address = regs_argument(ctx, 1);
+	uint64_t address = regs_argument(ctx, 1), begun;
 	uint64_t size = size_in_pages(regs_argument(ctx, 2));
 	struct thread_state *thread = NULL;
-	struct live_key key = {};
+	struct unmapping rest = {.at = address, .end = address + size};
 	struct target_info target;
-	struct live_value value;
 
 	use_own_stack();
-	if (!current_watched(&target, &thread))
+	if (!current_watched(&target, &thread) || rest.end <= address)
 		return 0;
-	if (!live_take(target.id, address, &value)) {
-		if (!thread || !unmap_inside(thread, target.id, address, size))
-			unmap_in_arena(ctx, target.id, address, size);
-		return 0;
-	}
-	if (size >= value.size) {
-		count_free_of(&value);
-		figures_freed(thread, address, &value);
-		return 0;
-	}
-	/* The front is cut off. */
-	count_cut(&value, value.size - size);
-	key.address = address + size;
-	key.target_id = target.id;
-	if (live_put(&key, &value, BPF_ANY)) {
-		count_free_of(&value);
-		count_lost(target.id, LOST_LIVE_FULL);
-	}
-	if (thread && thread->mmap_address == address) {
-		thread->mmap_address = key.address;
-		thread->mmap_size = value.size;
-	}
+	rest.target_id = target.id;
+	begun = unmap_block(thread, target.id, address, rest.end);
+	if (begun)
+		rest.at += size_in_pages(begun);
+	else if ((!thread || !unmap_inside(thread, &rest)) &&
+		 !unmap_in_arena(ctx, target.id, address, size))
+		unmap_below(&rest);
+	unmap_rest(&rest);
 	return 0;
 }

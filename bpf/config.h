@@ -36,8 +36,10 @@ struct config {
 	uint32_t page_size;    /* of memory, in bytes */
 	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
 	uint32_t mmap;	       /* mmap and munmap have probes */
-	uint32_t check_frees;  /* 0: bad frees are not looked for */
-	uint32_t number_step;  /* bpf/number.h, kernels before 5.15 */
+	uint32_t
+		search_unmapped; /* with them: there is bpf_loop() to search ranges by (kernel >= 5.17) */
+	uint32_t check_frees; /* 0: bad frees are not looked for */
+	uint32_t number_step; /* bpf/number.h, kernels before 5.15 */
 	/* what is freed while a copied process's table is read, is noted (--snapshot=fork) */
 	uint32_t note_frees;
 	/* bpf/figures.h: rows of slot_lifetimes for a slot, 0: lifetimes are not kept; 1: yes */
@@ -91,6 +93,7 @@ struct shared {
 	uint64_t code_ends;  /* calls of OP_CODE_END, in whichever process */
 	/* Whose stacks have functions of a runtime: bpf/stack.h. User space takes off what it gives back. */
 	uint32_t managed_slots;
+	uint64_t largest_mapping; /* so far, in bytes; with config.search_unmapped */
 };
 
 #ifdef __bpf__

@@ -48,7 +48,7 @@ enum lost_cause {
 	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
 	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
 	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
-	LOST_PARTIAL_UNMAP, /* munmap of a part of a mapping that could not be split */
+	LOST_PARTIAL_UNMAP, /* munmap of a hole in a mapping, or of more than could be looked through */
 	/*
 	 * process or mapping event: the kernel passed our program over (user/trace/recursion_misses.h);
 	 * counted by the kernel itself

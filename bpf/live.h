@@ -5,6 +5,7 @@
 
 #include "bpf/figures.h"
 #include "bpf/loss.h"
+#include "bpf/mapped.h"
 #include "bpf/peak.h"
 #include "bpf/sample.h"
 
@@ -218,6 +219,8 @@ static __always_inline long live_put(const struct live_key *key, const struct li
 
 	if (!err) {
 		live_filter_add(key, 1);
+		mapped_count(key, 1);
+		mapped_note_size(key, value->size);
 		live_count_sample(key->target_id, 1);
 	}
 	return err;
@@ -229,6 +232,7 @@ static __always_inline long live_remove(const struct live_key *key)
 
 	if (!err) {
 		live_filter_add(key, -1);
+		mapped_count(key, -1);
 		live_count_sample(key->target_id, -1);
 	}
 	return err;

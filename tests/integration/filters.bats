@@ -137,6 +137,21 @@ mmaps_for_filtered() {
 	holds '.live.bytes == 24576 or .lost.partial_unmap == 1'
 }
 
+unmapped_ranges() {
+	start_target "$TARGETS/mmap"
+	attach --mmap
+	tell ranges
+	snap
+	same
+	holds '.lost.partial_unmap == 0 and .live.bytes == 24576 and .free.count == 7'
+	end_target
+}
+
+@test "--mmap: one munmap over several mappings takes what is in its range of each" {
+	probe_modes
+	each_mode unmapped_ranges
+}
+
 pool() {
 	start_target "$TARGETS/pool"
 	attach --alloc-fn my_pool_alloc:2 --free-fn my_pool_free:2

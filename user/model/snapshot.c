@@ -48,8 +48,9 @@ static const struct cause causes[] = {
 			    "bad frees not listed: too many different ones; mend those that are"},
 	[LOST_PARTIAL_UNMAP] =
 		{"partial_unmap",
-		 "munmap calls for a part of a mapping that could not be split: live "
-		 "bytes are too high by what they unmapped; leave --mmap out"},
+		 "munmap calls that leave both ends of a mapping, or are of more than can be "
+		 "looked through: live bytes are too high by what they unmapped; leave --mmap "
+		 "out"},
 	[LOST_RECURSION] =
 		{"recursion_misses",
 		 "fork, exec, exit or mmap events that the kernel did not hand over (bpftool prog: "

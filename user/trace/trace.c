@@ -93,6 +93,7 @@ static int trace_configure(struct trace *trace)
 		.tool = (uint32_t)getpid(),
 		.task_storage = o->task_storage,
 		.mmap = o->providers.mmap,
+		.search_unmapped = o->providers.mmap && o->loops,
 		.check_frees = o->check_frees,
 		.note_frees = o->copies,
 		.own_exec = o->children >= CHILDREN_EXACT,

@@ -81,6 +81,7 @@ struct trace_options {
 	bool wait_loaded;
 	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
 	bool sleepers;	      /* threads that sleep can be looked at without waking them */
+	bool loops;	      /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
@@ -99,7 +100,7 @@ struct trace_options {
 };
 
 /*
- * Looks at what this kernel can, and fills in what that decides: attach, find_vma, task_storage,
+ * Looks at what this kernel can, and fills in what that decides: attach, find_vma, loops, task_storage,
  * old, sleepers; and usdt, by what is wanted and the other options; makes children late where they cannot be held; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
  * where it must. `wanted` is the mode asked for; with ATTACH_AUTO it is the best that works. 0,
  * also where none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the one

@@ -35,8 +35,8 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
 	if (plan->old)
 		options->figures = (struct figures_kept){0};
-	/* bpf_loop() is of 5.17. */
-	if (!plan->hold)
+	options->loops = plan->hold; /* bpf_loop() is of 5.17 */
+	if (!options->loops)
 		options->check_frees = 0;
 }
 

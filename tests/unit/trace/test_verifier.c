@@ -104,6 +104,7 @@ static void all_options(struct config *config)
 	config->older_ns = 1000000000;
 	config->sample_bytes = 4096;
 	config->mmap = true;
+	config->search_unmapped = true;
 	config->check_frees = 1000;
 	config->note_frees = true;
 	config->own_exec = true;
