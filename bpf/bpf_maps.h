@@ -8,6 +8,7 @@
 #define MEMLEAKBPF_BPF_BPF_MAPS_H
 
 #include "bpf/abi.h"
+#include "bpf/live_filter.h"
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/thread.h"
@@ -57,12 +58,12 @@ struct {
  * Under sampling: how many live blocks there are by a hash of the address. Most frees are of blocks
  * that were not recorded, and a 0 here says so without a look into the live map.
  */
-#define LIVE_FILTER_BITS 16
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
 	__type(value, uint32_t);
 	__uint(max_entries, 1 << LIVE_FILTER_BITS);
+	__uint(map_flags, BPF_F_MMAPABLE);
 } live_filter __weak SEC(".maps");
 
 /* Which counter slot a stack has. Resized together with the three arrays below. */

@@ -183,8 +183,7 @@ static __always_inline void live_count_sample(uint32_t target_id, int64_t change
 /* The filter's counter for a block. */
 static __always_inline uint32_t *live_filter_of(const struct live_key *key)
 {
-	uint32_t i = ((key->address ^ key->target_id) * 0x9e3779b97f4a7c15ull) >>
-		     (64 - LIVE_FILTER_BITS);
+	uint32_t i = live_filter_row(key->address, key->target_id);
 
 	return bpf_map_lookup_elem(&live_filter, &i);
 }

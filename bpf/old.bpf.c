@@ -8,14 +8,13 @@
  *   no other function: its instructions are all that there is of it.
  * - atomic operations with a result (5.12): bpf/number.h has queues.
  * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by
- *   tables, but by frame pointers; the walk over live blocks is an iterator.
+ *   tables, but by frame pointers; user space walks over the live blocks itself.
  *
  * The section names begin with '?': loaded only where user space asks for it.
  */
 #define MEMLEAKBPF_OLD_KERNEL
 
 #include "bpf/alloc.h"
-#include "bpf/live_age.h"
 #include "bpf/process.h"
 #include "bpf/usdt.h"
 
@@ -68,20 +67,4 @@ SEC("?tp_btf/sched_process_exec")
 int old_on_exec(uint64_t *ctx)
 {
 	return process_execed(ctx, false);
-}
-
-/* The clock as well: in front of the first block, and when there is none. */
-SEC("?iter/bpf_map_elem")
-int old_live_ages(struct bpf_iter__bpf_map_elem *ctx)
-{
-	struct live_key *key = ctx->key;
-	struct live_value *value = ctx->value;
-	struct live_clock clock;
-
-	if (ctx->meta->seq_num == 0)
-		live_clock_update();
-	clock = shared.clock;
-	if (key && value)
-		live_age(value, &clock);
-	return 0;
 }

@@ -3,6 +3,9 @@
  * Walks over all live allocations inside the kernel, on our own time and not the target's: for the
  * ages that counters cannot tell, and to clear out targets that have ended. One walk reads a
  * million entries in tens of milliseconds, without a copy to user space.
+ *
+ * User space runs all of these by bpf_prog_test_run. It does the walks itself where the kernel
+ * refuses them (user/trace/live_walk.c).
  */
 #define MEMLEAKBPF_FIGURES
 
@@ -10,8 +13,8 @@
 
 #include <bpf/bpf_core_read.h>
 
-/* Both of these programs are run by bpf_prog_test_run (kernel >= 5.14). */
-SEC("syscall")
+/* A kind of program that all kernels can run so, since 5.10: those before 5.15 get it as well. */
+SEC("raw_tp")
 int live_clock_read(void *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -31,22 +34,27 @@ int live_ages(void *ctx)
 	return 0;
 }
 
-/* Removes the blocks of targets that have been reported for the last time: stats.swept_id. */
-SEC("iter/bpf_map_elem")
-int live_sweep(struct bpf_iter__bpf_map_elem *ctx)
+static long live_sweep_one(void *map, struct live_key *key, struct live_value *value, void *ctx)
 {
-	struct live_key *key = ctx->key;
-	struct live_key copy;
-	struct target_stats *stats;
+	struct live_key copy = *key;
+	struct target_stats *stats = target_stats_of(copy.target_id);
 
-	if (!key || !ctx->value)
+	(void)map;
+	(void)value;
+	(void)ctx;
+	if (!stats || stats->swept_id != copy.target_id)
 		return 0;
-	copy = *key;
-	stats = target_stats_of(copy.target_id);
-	if (stats && stats->swept_id == copy.target_id) {
-		live_remove(&copy);
-		if (config.check_frees)
-			bpf_map_delete_elem(&families, &copy);
-	}
+	live_remove(&copy);
+	if (config.check_frees)
+		bpf_map_delete_elem(&families, &copy);
+	return 0;
+}
+
+/* Removes the blocks of targets that have been reported for the last time: stats.swept_id. */
+SEC("syscall")
+int live_sweep(void *ctx)
+{
+	(void)ctx;
+	bpf_for_each_map_elem(&live, live_sweep_one, NULL, 0);
 	return 0;
 }

@@ -49,8 +49,6 @@ static const struct doctor_feature doctor_features[] = {
 	 "use Linux 5.8 or newer"},
 	{FEATURE_TASK_EVENTS, "fork, exec and exit", true, "processes cannot be followed",
 	 "use Linux 5.8 or newer with CONFIG_DEBUG_INFO_BTF=y"},
-	{FEATURE_MAP_ITERATOR, "map iterators", true, "ages of blocks cannot be told",
-	 "use Linux 5.8 or newer with CONFIG_DEBUG_INFO_BTF=y"},
 	{FEATURE_THREAD_ITERATOR, "thread iterators", false,
 	 "--verdict ends epoll_wait and three other waits with EINTR, as any stop does",
 	 "use Linux 6.1 or newer"},

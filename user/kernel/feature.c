@@ -19,7 +19,6 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_BTF] = feature_try_btf,
 	[FEATURE_BPF] = feature_try_bpf,
 	[FEATURE_RINGBUF] = feature_try_ringbuf,
-	[FEATURE_MAP_ITERATOR] = feature_try_map_iterator,
 	[FEATURE_THREAD_ITERATOR] = feature_try_thread_iterator,
 	[FEATURE_TASK_EVENTS] = feature_try_task_events,
 	[FEATURE_FIND_VMA] = feature_try_find_vma,

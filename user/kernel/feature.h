@@ -13,7 +13,6 @@ enum feature {
 	FEATURE_BTF,		  /* the kernel describes its types */
 	FEATURE_BPF,		  /* we may load programs */
 	FEATURE_RINGBUF,	  /* 5.8: events to user space in order */
-	FEATURE_MAP_ITERATOR,	  /* 5.8: programs that walk a map */
 	FEATURE_THREAD_ITERATOR,  /* 6.1: programs that walk over the threads of one process */
 	FEATURE_TASK_EVENTS,	  /* 5.5: programs on fork, exec and exit that see the task */
 	FEATURE_FIND_VMA,	  /* 5.17: programs that look up a mapping */

@@ -139,11 +139,6 @@ static int try_tracing(const char *name, uint32_t attach_type, const char **step
 	return fd < 0 ? fd : 0;
 }
 
-int feature_try_map_iterator(const char **step)
-{
-	return try_tracing("bpf_map_elem", BPF_TRACE_ITER, step);
-}
-
 int feature_try_thread_iterator(const char **step)
 {
 	union bpf_iter_link_info info = {.task.pid = (uint32_t)getpid()};

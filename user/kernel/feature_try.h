@@ -10,7 +10,6 @@
 int feature_try_btf(const char **step);
 int feature_try_bpf(const char **step);
 int feature_try_ringbuf(const char **step);
-int feature_try_map_iterator(const char **step);
 int feature_try_thread_iterator(const char **step);
 int feature_try_task_events(const char **step);
 int feature_try_find_vma(const char **step);

@@ -118,6 +118,14 @@ static int freezer_ask(const struct freezer *freezer, const char *path, struct f
 
 /* ---- what the thread itself says ------------------------------------------------------------ */
 
+/* A compiler may have made a function of its own of it: do_freezer_trap.isra.0. */
+static bool frozen_is_function(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(text, name, length) && (!text[length] || text[length] == '.');
+}
+
 /*
  * By where in the kernel it sleeps, proc_pid_wchan(5), if that may be seen. The newer freezer's trap is mostly a part of its only
  * caller, in which nobody else sleeps interruptibly. Not all that the older one holds is in its function: what slept anyway stays there.
@@ -137,7 +145,7 @@ static bool frozen_by_place(pid_t tid, struct frozen *out)
 	if (!frozen_read(path, text, sizeof(text)) || proc_stat(tid, &stat))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		if (stat.state != places[i].state || strcmp(text, places[i].function) != 0)
+		if (stat.state != places[i].state || !frozen_is_function(text, places[i].function))
 			continue;
 		*out = (struct frozen){.version = places[i].version};
 		return true;

@@ -71,9 +71,6 @@ int trace_stack_ages(struct trace *trace, const struct snapshot *snapshot,
 	int err;
 
 	*out = (struct stack_ages){0};
-	/* There the clock comes with a walk over all blocks, which spoils the ages of the last one. */
-	if (trace->options.old)
-		return -EOPNOTSUPP;
 	if (!target)
 		return -ESRCH;
 	by_slot = reader_stacks_by_slot(trace, target, snapshot, &slots);

@@ -50,8 +50,8 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		{skel->progs.usdt_free, skel->progs.old_usdt_free},
 		{skel->progs.on_fork, skel->progs.old_on_fork},
 		{skel->progs.on_exec, skel->progs.old_on_exec},
-		{skel->progs.live_ages, skel->progs.old_live_ages},
-		{skel->progs.live_clock_read, NULL},
+		{skel->progs.live_ages, NULL},
+		{skel->progs.live_sweep, NULL},
 		{skel->progs.alloc_session, NULL},
 	};
 

@@ -38,18 +38,9 @@
 /* Of a block's time: bpf/live.h. */
 #define AGES_TICK_NS (10 * NS_PER_MS)
 
-static int reader_run_program(const struct bpf_program *program)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, opts);
-
-	return bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
-}
-
 int reader_clock(struct trace *trace, struct live_clock *out)
 {
-	/* Spoils the ages, which are only good right after reader_find_ages(). */
-	int err = trace->options.old ? live_walk(trace, trace->skel->progs.old_live_ages)
-				     : reader_run_program(trace->skel->progs.live_clock_read);
+	int err = live_walk_clock(trace);
 
 	*out = trace->skel->bss->shared.clock;
 	return err;
@@ -61,16 +52,12 @@ static int reader_find_ages(struct trace *trace)
 	/* Our own time, not that of others who had the processor meanwhile. */
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct live_clock clock;
-	int err = trace->options.old ? 0 : reader_clock(trace, &clock);
+	int err = reader_clock(trace, &clock);
 
 	figures_before_walk(trace);
 	memset(trace->slot_ages, 0, slots_end(trace) * sizeof(*trace->slot_ages));
 	if (!err)
-		err = trace->options.old
-			      ? live_walk(trace, trace->skel->progs.old_live_ages)
-			      : reader_run_program(trace->options.scope_count
-							   ? trace->skel->progs.scoped_live_ages
-							   : trace->skel->progs.live_ages);
+		err = live_walk_ages(trace);
 	trace->ages_end_ns = monotonic_ns();
 	trace->ages_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 	return err;

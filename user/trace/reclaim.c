@@ -43,7 +43,7 @@ void reclaim_ended(struct trace *trace)
 	/* Programs that have begun for what was given up are to find its row, and nobody else's. */
 	if (alive)
 		unwind_publisher_wait(trace->unwind);
-	err = live_walk(trace, trace->skel->progs.live_sweep);
+	err = live_walk_sweep(trace);
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
 	slots_release_swept(trace, figures_release_slot);

@@ -27,10 +27,7 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 			 "pays a trap (0.5 to 4 us) each time that it calls a function that is "
 			 "traced, and valgrind and the like, started meanwhile, die of SIGTRAP");
 	options->sleepers = plan->sleepers;
-	/*
-	 * The ticks that tell blocks from before the copy from later ones take a walk over all
-	 * blocks there.
-	 */
+	/* It has not been seen to work there. */
 	options->copies &= !plan->old;
 	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
 	if (plan->old)
