@@ -20,15 +20,17 @@ program() {
 	chmod +x "$file"
 }
 
-# untimed: output without the lines that say how long something has taken, which a busy machine may have.
+# untimed: output without the lines that say how long something has taken.
 untimed() {
-	output=$(sed -E '/^( .* )?took [0-9:]+ /d' <<<"$output")
+	output=$(sed -E '/^(sums|slow |     ) .* of processor time, /d' <<<"$output")
+	mapfile -t lines <<<"$output"
 }
 
 # counted STATUS LAST: runs the unit tests and compares the exit status and the last line.
 counted() {
 	run tests/run unit
 	printf '%s\n' "$output"
+	untimed
 	[ "$status" -eq "$1" ]
 	[ "${lines[-1]}" = "$2" ]
 }
@@ -40,12 +42,10 @@ counted() {
 	[ "${lines[0]}" = 'ok    unit/room/test_x: a' ]
 }
 
-@test "a failure is named with what the test printed" {
+@test "a failure is named with what the test printed, when it fails and when it fails again" {
 	program test_x 'echo 1..2' 'echo ok 1 - a' 'echo got 3' 'echo not ok 2 - b' 'echo "# 3 != 4"' 'exit 1'
 	counted 1 '1 passed, 1 failed, 0 skipped'
-	[ "${lines[1]}" = 'FAIL  unit/room/test_x: b' ]
-	[ "${lines[2]}" = '      got 3' ]
-	[ "${lines[3]}" = '      # 3 != 4' ]
+	[ "${lines[*]:1:6}" = 'again unit/room/test_x: b       got 3       # 3 != 4 FAIL  unit/room/test_x: b       got 3       # 3 != 4' ]
 }
 
 @test "an expected skip is named with its reason" {
@@ -178,6 +178,130 @@ ok    tools/b: three
 	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = '2 passed, 0 failed, 0 skipped' ]
 	[ "$(<"$log")" = "$(nice)"$'\n'"$(($(nice) + 10 > 19 ? 19 : $(nice) + 10))" ]
+}
+
+# once FILE: a line of a unit test program that is true at its first run only.
+once() {
+	printf '! [ -e "%s" ] && : >"%s"' "$BATS_TEST_TMPDIR/$1" "$BATS_TEST_TMPDIR/$1"
+}
+
+@test "what fails and then passes has passed, and is told as flaky, above the last line" {
+	program test_x 'echo 1..2' 'echo ok 1 - a' "if $(once x); then echo not ok 2 - b; exit 1; fi" 'echo ok 2 - b'
+	program test_y 'echo 1..1' 'echo not ok 1 - c' 'exit 1'
+	counted 1 '2 passed, 1 failed, 0 skipped'
+	[ "${lines[-2]}" = 'FLAKY unit/room/test_x: b' ]
+	[ "$(grep -c '^ok ' <<<"$output")" -eq 2 ]
+	[[ "$(<"$BUILD/tests/flaky")" == 20*Z' unit/room/test_x: b' ]]
+	rm "$UNIT_DIR/room/test_y"
+	counted 0 '2 passed, 0 failed, 0 skipped'
+	[ "$(wc -l <"$BUILD/tests/flaky")" -eq 1 ]
+}
+
+@test "a test that passes at first and fails when its file is run again is flaky, too" {
+	program test_x 'echo 1..2' "if $(once x); then echo ok 1 - a; echo not ok 2 - b; else echo not ok 1 - a; echo ok 2 - b; fi" 'exit 1'
+	counted 0 '2 passed, 0 failed, 0 skipped'
+	[ "${lines[-3]}" = 'FLAKY unit/room/test_x: a' ]
+	[ "${lines[-2]}" = 'FLAKY unit/room/test_x: b' ]
+}
+
+@test "a file that dies or hangs, and then does not: all its tests count, once" {
+	program test_x 'echo 1..3' 'echo ok 1 - a' "if $(once x); then kill -SEGV \$\$; fi" 'echo ok 2 - b' 'echo ok 3 - c'
+	counted 0 '3 passed, 0 failed, 0 skipped'
+	[ "${lines[-2]}" = 'FLAKY unit/room/test_x: ran 1 of 3 tests, ended with status 139' ]
+	[ "$(grep -c '^ok ' <<<"$output")" -eq 3 ]
+	rm "$BATS_TEST_TMPDIR/x"
+	program test_x 'echo 1..1' "if $(once x); then exec sleep 1000; fi" 'echo ok 1 - a'
+	TEST_TIMEOUT=2 counted 0 '1 passed, 0 failed, 0 skipped'
+	[ "${lines[-2]}" = 'FLAKY unit/room/test_x: stopped after 2 seconds' ]
+}
+
+@test "a file that is well at first and dies when it is run again has failed" {
+	program test_x 'echo 1..2' "if $(once x); then echo ok 1 - a; echo not ok 2 - b; exit 1; fi" 'echo ok 1 - a'
+	counted 1 '1 passed, 2 failed, 0 skipped'
+	[[ "$output" == *'FAIL  unit/room/test_x: ran 1 of 2 tests'*'FAIL  unit/room/test_x: b'* ]]
+}
+
+@test "three flaky tests are let pass, four are not" {
+	local name
+
+	for name in 1 2 3; do
+		program "test_$name" 'echo 1..1' "if $(once $name); then echo not ok 1 - a; exit 1; fi" 'echo ok 1 - a'
+	done
+	counted 0 '3 passed, 0 failed, 0 skipped'
+	[ "$(grep -c ^FLAKY <<<"$output")" -eq 3 ]
+	program test_4 'echo 1..1' "if $(once 4); then echo not ok 1 - a; exit 1; fi" 'echo ok 1 - a'
+	rm "$BATS_TEST_TMPDIR"/[123]
+	counted 1 '4 passed, 1 failed, 0 skipped'
+	[ "$(grep -c ^FLAKY <<<"$output")" -eq 4 ]
+	[[ "$output" == *'FAIL  tests/run: 4 tests passed at the second time only'* ]]
+}
+
+@test "of a bats file those tests are run again that failed, whatever their names" {
+	local log=$BATS_TEST_TMPDIR/log
+
+	printf '%s\n' "@""test 'a (b|c) [d] \$ ^ * + ?' { echo one >>$log; [[ -e $log.1 ]] && return; : >$log.1; false; }" \
+		"@""test 'a' { echo two >>$log; }" "@""test 'slash / and, a comma' { echo three >>$log; false; }" >"$TESTS_ROOT/tools/a.bats"
+	run tests/run tools
+	printf '%s\n' "$output"
+	[ "$status" -eq 1 ]
+	[ "${lines[-1]}" = '2 passed, 1 failed, 0 skipped' ]
+	[ "${lines[-2]}" = 'FLAKY tools/a: a (b|c) [d] $ ^ * + ?' ]
+	[ "$(tr '\n' ' ' <"$log")" = 'one two three one three ' ]
+}
+
+@test "what failed is run again with nothing beside it" {
+	local name log=$BATS_TEST_TMPDIR/log
+
+	# Each tells of the other while it runs.
+	for name in 1 2; do
+		program "test_$name" 'echo 1..1' "if $(once $name); then echo not ok 1 - a; exit 1; fi" \
+			"echo begins >>$log; sleep 0.2; echo ends >>$log" 'echo ok 1 - a'
+	done
+	TEST_JOBS=2 counted 0 '2 passed, 0 failed, 0 skipped'
+	[ "$(tr '\n' ' ' <"$log")" = 'begins ends begins ends ' ]
+}
+
+@test "after many failures nothing is run again" {
+	program test_x 'echo 1..2' "echo again >>$BATS_TEST_TMPDIR/log" 'echo not ok 1 - a' 'echo not ok 2 - b' 'exit 1'
+	AGAIN_MOST=1 counted 1 '0 passed, 2 failed, 0 skipped'
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/log")" -eq 1 ]
+}
+
+@test "of each file: starts of the tool, processor time, wall time; the sums and the slowest at the end, and the last ten runs are kept" {
+	local i
+
+	mkdir -p "$BUILD"
+	cp /bin/true "$BUILD/memleakbpf"
+	program test_x 'echo 1..1' "\"$BUILD/memleakbpf\"" "env -i \"$BUILD/memleakbpf\"" 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' 'echo ok 1 - a'
+	program test_y 'echo 1..1' 'echo ok 1 - b'
+	for ((i = 0; i < 12; i++)); do
+		run tests/run unit
+	done
+	printf '%s\n' "$output"
+	if [[ $EUID -eq 0 ]]; then
+		[[ "$output" =~ 'unit/room/test_x: 2 starts of the tool, 0.'[0-9]' s of processor time, '[0-9]+.[0-9]' s' ]]
+		[[ "$output" =~ 'unit/room/test_y: 0 starts of the tool, ' ]]
+		[[ "${lines[-2]}" =~ ^'sums  2 starts of the tool, '[0-9]+.[0-9]' s of processor time, '[0-9]+.[0-9]' s, load ' ]]
+	fi
+	[[ "${lines[-3]}" == slow* && "${lines[-4]}" == slow* ]]
+	[ "$(find "$BUILD/tests/times" -name '*.unit' | wc -l)" -eq 10 ]
+	# What burnt a processor did so for more than 20 ms.
+	awk '$1 == "unit/room/test_x" { x = $3 } END { exit !(x > 20) }' "$(find "$BUILD/tests/times" -name '*.unit' | sort | tail -n 1)"
+}
+
+@test "what is for the night is left out by day, and is run at night" {
+	printf '%s\n' '# bats file_tags=nightly' "@""test 'one' { [[ \$NIGHTLY == 1 ]]; }" >"$TESTS_ROOT/tools/night.bats"
+	printf '%s\n' "@""test 'two' { :; }" '# bats test_tags=nightly' "@""test 'three' { :; }" \
+		'# bats test_tags=alone,nightly' "@""test 'four' { :; }" '# bats test_tags=alone' "@""test 'five' { :; }" >"$TESTS_ROOT/tools/b.bats"
+	run tests/run tools
+	printf '%s\n' "$output"
+	[ "${lines[-1]}" = '2 passed, 0 failed, 0 skipped' ]
+	run tests/run nightly tools
+	printf '%s\n' "$output"
+	[ "${lines[-1]}" = '5 passed, 0 failed, 0 skipped' ]
+	run tests/run tools night
+	[ "$status" -eq 1 ]
+	[[ "$output" == *'tests/run nightly has tools/night'* ]]
 }
 
 @test "an unknown group is a usage error" {
