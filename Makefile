@@ -13,8 +13,10 @@ help_text = \
 	'                (VM_MACHINE=aarch64 cross-compiles and emulates that)' \
 	'make demo       install what is missing, build, and show a leak in a running program (root)' \
 	'make quick      build, then what takes less than a minute: the unit tests, and as root the core of the integration tests' \
-	'make test       install what is missing, build, and run every test that this machine can run' \
+	'make test       install what is missing, build, and run the tests of everyday code' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
+	'make test-nightly   the same with all attach modes, random seeds, and what takes long:' \
+	'                virtual machines, fuzzing, packages, Kubernetes, aarch64' \
 	'make check      formatting, warnings of gcc and clang, static analysis, layer rules, Markdown' \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
 	'make fuzz       garbage into everything that reads what others wrote, FUZZ_TIME seconds each (60)' \
@@ -351,14 +353,20 @@ include $(sort $(wildcard tests/*/rules.mk))
 $(TARGETS): | $(DEPS_CHECKED)
 targets: $(TARGETS)
 
-.PHONY: quick test test-kernels demo bench check
+.PHONY: quick test test-nightly test-kernels demo bench check
 quick: all unit targets
 	BUILD=$(BUILD) tests/run quick
 
 test:
 	tools/deps build unit test vm
-	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
+	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
 	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run $(T)
+
+# The fuzzers have the whole library compiled once more.
+test-nightly:
+	tools/deps build unit test vm
+	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
+	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run nightly $(T)
 
 demo:
 	tools/deps build demo

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # libFuzzer on all that reads what others wrote. `make fuzz` gives each harness FUZZ_TIME seconds; FUZZ="elf cfi" chooses. tests/fuzz/run does
-# it, and has the other ways: `make test` calls it through tests/tools/fuzz.bats.
+# it, and has the other ways: `make test-nightly` calls it through tests/tools/fuzz.bats.
 
 fuzz_out := $(BUILD)/fuzz
 fuzz_names := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))

@@ -3,6 +3,7 @@
 #
 # The other machine: BPF programs and user space compile for it, without warnings. Nothing is linked, which would take its libraries;
 # `make test-kernels VM_MACHINE=aarch64` does that, and runs it.
+# bats file_tags=nightly
 
 @test "everything compiles for aarch64" {
 	cd "$BATS_TEST_DIRNAME/../.."

@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (5; .ci/run: 10) of new garbage, two at a time, with the time that the
+# The fuzzers, for a short time each: on their corpora, and FUZZ_TIME seconds (10) of new garbage, two at a time, with the time that the
 # integration tests beside them leave. `make fuzz FUZZ_TIME=3600` is the long way.
+# bats file_tags=nightly
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
@@ -19,7 +20,7 @@ setup() {
 }
 
 @test "every fuzzer finds nothing new in its time" {
-	FUZZ_JOBS=2 tests/fuzz/run fuzz "${FUZZ_TIME:-5}" "${names[@]}"
+	FUZZ_JOBS=2 tests/fuzz/run fuzz "${FUZZ_TIME:-10}" "${names[@]}"
 	[ "$(tail -n "${#names[@]}" "$BUILD/fuzz/runs" | cut -d ' ' -f 1 | sort -u | wc -l)" -eq "${#names[@]}" ]
 }
 

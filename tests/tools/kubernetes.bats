@@ -7,6 +7,7 @@ BUILD=${BUILD:-build}
 [[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
 load container.bash
 
+# bats test_tags=nightly
 @test "the manifest is as Kubernetes' schemas have it" {
 	"$ROOT/tests/kubernetes/fetch" "$BUILD/kubernetes" 2>"$BATS_TEST_TMPDIR/why" || skip "no schemas: $(<"$BATS_TEST_TMPDIR/why")"
 	[[ $(manifest | node "$ROOT/tests/kubernetes/validate.mjs" "$BUILD/kubernetes" | xargs) == 'Namespace ok DaemonSet ok NetworkPolicy ok' ]] || {

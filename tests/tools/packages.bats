@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # `make deb` and `make rpm`: what is in the packages, that they are the same whenever and wherever they are made, and that they can be installed in a clean
 # Debian, used there and removed again; and the image made of one runs as the DaemonSet has it. Both are compiled once, in folders of their own. The clean system is kept in $BUILD/package.
+# bats file_tags=nightly
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BUILD=${BUILD:-build}
