@@ -5,10 +5,19 @@
  */
 #include "bpf/alloc.h"
 #include "bpf/own_stack.h"
-#include "bpf/unmap.h"
 #include "bpf/usdt.h"
 
-#ifndef MEMLEAKBPF_FIGURES /* figures.bpf.c and scoped.bpf.c have these programs once more, but not all that is here */
+/*
+ * figures.bpf.c, scoped.bpf.c and the like have these programs once more, but not all that is here.
+ * Those that know runtimes (bpf/managed.h) are loaded only where somebody asks for them.
+ */
+#ifdef MEMLEAKBPF_MANAGED
+#define ON_ALLOC SEC("?uprobe")
+#else
+#define ON_ALLOC SEC("uprobe")
+#endif
+
+#if !defined(MEMLEAKBPF_FIGURES) && !defined(MEMLEAKBPF_MANAGED)
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #endif
 
@@ -16,19 +25,24 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * Two things in one program: most of the tool's start is the verifier's, for the walk up the stack,
  * once for each program that has it.
  */
-SEC("uprobe")
+ON_ALLOC
 int alloc_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
 
 	use_own_stack();
 	if (cookie.op == OP_USDT_ALLOC)
-		usdt_allocated(ctx, cookie.usdt_row);
+		usdt_allocated(ctx, cookie.usdt_row, MANAGED_ENTER);
+#ifdef MEMLEAKBPF_MANAGED
+	else if (config.managed_later)
+		enter_managed_part(ctx, cookie);
+#endif
 	else
-		enter(ctx, cookie);
+		enter(ctx, cookie, MANAGED_ENTER);
 	return 0;
 }
 
+#ifndef MEMLEAKBPF_MANAGED
 SEC("uretprobe")
 int alloc_leave(struct pt_regs *ctx)
 {
@@ -48,8 +62,9 @@ int alloc_return(struct pt_regs *ctx)
 	leave(ctx, regs_sp(ctx));
 	return 0;
 }
+#endif
 
-#ifndef MEMLEAKBPF_FIGURES
+#if !defined(MEMLEAKBPF_FIGURES) && !defined(MEMLEAKBPF_MANAGED)
 SEC("uprobe")
 int on_unwind(struct pt_regs *ctx)
 {
@@ -73,21 +88,28 @@ int on_unwind(struct pt_regs *ctx)
  * process than the link's own, which has it from another tool, the kernel does not run the program,
  * and takes that for a 0 (uprobe_prog_run() in kernel/trace/bpf_trace.c).
  */
-SEC("uprobe")
+ON_ALLOC
 int alloc_session(struct pt_regs *ctx)
 {
 	union probe_cookie cookie;
 
 	use_own_stack();
+#ifdef MEMLEAKBPF_MANAGED
+	/* Returns stay where they are. */
+	if (config.managed_later) {
+		cookie.value = bpf_get_attach_cookie(ctx);
+		return enter_managed_part(ctx, cookie);
+	}
+#endif
 	if (regs_ip(ctx) != bpf_get_func_ip(ctx)) {
 		leave(ctx, regs_entry_sp_at_return(ctx));
 		return 0;
 	}
 	cookie.value = bpf_get_attach_cookie(ctx);
-	return enter(ctx, cookie);
+	return enter(ctx, cookie, MANAGED_SESSION);
 }
 
-SEC("uprobe")
+ON_ALLOC
 int free_enter(struct pt_regs *ctx)
 {
 	union probe_cookie cookie = {.value = bpf_get_attach_cookie(ctx)};
@@ -96,7 +118,7 @@ int free_enter(struct pt_regs *ctx)
 	return release(ctx, cookie);
 }
 
-#ifndef MEMLEAKBPF_FIGURES
+#if !defined(MEMLEAKBPF_FIGURES) && !defined(MEMLEAKBPF_MANAGED)
 /* On the C++ operators of libraries that have no allocator of their own. */
 SEC("uprobe")
 int on_named(struct pt_regs *ctx)
@@ -117,6 +139,9 @@ int on_named(struct pt_regs *ctx)
 	return 0;
 }
 #endif
+
+#ifndef MEMLEAKBPF_MANAGED
+#include "bpf/unmap.h"
 
 /*
  * The thread's latest mapping is known by its range. True: it is that one.
@@ -146,21 +171,43 @@ static __always_inline bool unmap_inside(struct thread_state *thread, struct unm
 #define ARENA_MULTIPLE (2ull << 20)
 #define ARENA_REACH    512 /* multiples: 1 GiB */
 
+struct arena_search {
+	uint64_t start;
+	uint32_t target_id;
+};
+
+/* 1: enough. */
+static long arena_look_at(uint32_t i, struct arena_search *search)
+{
+	(void)i;
+	if (arena_at(search->target_id, search->start))
+		return 1;
+	search->start -= ARENA_MULTIPLE;
+	return 0;
+}
+
 static __always_inline bool unmap_in_arena(const struct pt_regs *ctx, uint32_t target_id,
 					   uint64_t address, uint64_t size)
 {
-	uint64_t start = (address - 1) & ~(ARENA_MULTIPLE - 1);
-	struct live_value *value = NULL;
+	struct arena_search search = {.start = (address - 1) & ~(ARENA_MULTIPLE - 1),
+				      .target_id = target_id};
+	struct live_value *value;
+	uint64_t start;
 	uint32_t i;
 
 	if (!pool_of_any_size_calls(ctx, target_id))
 		return false;
-	for (i = 0; i < ARENA_REACH; i++) {
-		value = arena_at(target_id, start);
-		if (value)
-			break;
-		start -= ARENA_MULTIPLE;
+	/* The verifier follows each turn of a loop, but goes through a callback once. */
+	if (config.loops) {
+		bpf_loop(ARENA_REACH, arena_look_at, &search, 0);
+	} else {
+		for (i = 0; i < ARENA_REACH; i++) {
+			if (arena_look_at(i, &search))
+				break;
+		}
 	}
+	start = search.start;
+	value = arena_at(target_id, start);
 	if (!value || address - start >= value->size)
 		return false;
 	unmap_part(value, target_id, start, address, size);
@@ -189,3 +236,4 @@ int unmap_enter(struct pt_regs *ctx)
 	unmap_rest(&rest);
 	return 0;
 }
+#endif

@@ -8,6 +8,7 @@
 
 #include "bpf/badfree.h"
 #include "bpf/current.h"
+#include "bpf/managed.h"
 #include "bpf/pending.h"
 #include "bpf/pool.h"
 #include "bpf/stack.h"
@@ -169,15 +170,66 @@ static __always_inline void allocates_unseen(struct pt_regs *ctx, struct thread_
 		temporary_passed(thread, 0);
 }
 
-/* 0: the return is wanted; 1: it is not (a session then skips it). */
-static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
+/* The second part of enter(): the call is followed. `wanted`: and recorded. 0, 1: as there. */
+static __always_inline int enter_followed(struct pt_regs *ctx, union probe_cookie cookie,
+					  const struct target_info *target,
+					  struct thread_state *thread, uint64_t size, bool wanted)
+{
+	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
+	struct pending *p = pending_push(thread, target->id);
+	uint64_t sp = regs_sp(ctx);
+
+	if (!p)
+		return 1;
+	p->sp = sp;
+	p->size = size;
+	p->target_id = target->id;
+	p->op = resize ? OP_REALLOC : cookie.op;
+	p->flags = (cookie.bare ? PENDING_BARE : 0) | (maps_arena(thread) ? PENDING_ARENA : 0);
+	if (resize)
+		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
+	else
+		p->old_address = regs_argument(ctx, cookie.ptr_arg);
+	p->slot = slot_at_entry(ctx, p, thread, target, wanted);
+	if (SCOPES)
+		p->scope = scope_mark_of(thread);
+	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
+	if (cookie.bare) {
+		p->ip = regs_ip(ctx);
+		bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)sp);
+	}
+	return 0;
+}
+
+/*
+ * The second part, in the program that knows runtimes: the first one has found out that the call is
+ * wanted, and what it has to hand over is in the thread's state.
+ */
+static __always_inline int enter_managed_part(struct pt_regs *ctx, union probe_cookie cookie)
+{
+	struct thread_state *thread = NULL;
+	struct target_info target;
+
+	if (!current_watched(&target, &thread))
+		return 1;
+	if (!thread)
+		thread = current_thread_new(&target);
+	if (!thread)
+		return 1;
+	return enter_followed(ctx, cookie, &target, thread, requested_size(ctx, cookie), true);
+}
+
+/*
+ * 0: the return is wanted; 1: it is not (a session then skips it). `managed`: where the program is that
+ * goes on for targets with a runtime.
+ */
+static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie, void *managed)
 {
 	struct thread_state *thread = NULL;
 	uint64_t size, sp = regs_sp(ctx);
 	bool resize = cookie.op == OP_REALLOC || cookie.op == OP_MREMAP;
 	bool wanted, arena;
 	struct target_info target;
-	struct pending *p;
 	uint32_t id;
 
 	if (!current_watched(&target, &thread))
@@ -219,27 +271,10 @@ static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie)
 			remember_unrecorded(ctx, thread, cookie);
 		return 1;
 	}
-	p = pending_push(thread, id);
-	if (!p)
-		return 1;
-	p->sp = sp;
-	p->size = size;
-	p->target_id = id;
-	p->op = resize ? OP_REALLOC : cookie.op;
-	p->flags = (cookie.bare ? PENDING_BARE : 0) | (maps_arena(thread) ? PENDING_ARENA : 0);
-	if (resize)
-		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
-	else
-		p->old_address = regs_argument(ctx, cookie.ptr_arg);
-	p->slot = slot_at_entry(ctx, p, thread, &target, wanted);
-	if (SCOPES)
-		p->scope = scope_mark_of(thread);
-	p->family = CHECK_FREES ? alloc_family_at(thread, sp, cookie.family) : 0;
-	if (cookie.bare) {
-		p->ip = regs_ip(ctx);
-		bpf_probe_read_user(&p->return_address, sizeof(p->return_address), (void *)sp);
-	}
-	return 0;
+	/* All that must happen once has happened, and nothing else yet. */
+	if (wanted)
+		go_on_managed(ctx, &target, managed);
+	return enter_followed(ctx, cookie, &target, thread, size, wanted);
 }
 
 /* The call succeeded or failed; `address` is its new block, 0 when there is none. */
@@ -394,7 +429,7 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 		count_free(live_slot(&value), value.size, 0);
 		scope_freed(ctx, &value);
 		figures_freed(thread, address, &value);
-		if (CHECK_FREES)
+		if (CHECK_RELEASES)
 			check_known_free(ctx, &target, address, cookie.family, &value);
 		if (!(target.flags & TARGET_LAYERED))
 			return 0;
@@ -412,7 +447,7 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 		return 0;
 	if (thread && (target.flags & TARGET_LAYERED) && free_nested(ctx, thread))
 		return 0;
-	if (CHECK_FREES && check_bad_free(ctx, &target, address, cookie.family))
+	if (CHECK_RELEASES && check_bad_free(ctx, &target, address, cookie.family))
 		return 0;
 	count_unknown_free(target.id);
 	return 0;

@@ -20,6 +20,15 @@ enum named_kind { NAMED_ALLOC, NAMED_FREE };
 #else
 #define CHECK_FREES config.check_frees
 #endif
+/*
+ * A free that is checked has its stack walked. That is in a program of its own (checked_free_enter),
+ * which knows runtimes as well: the usual one walks none.
+ */
+#ifdef MEMLEAKBPF_MANAGED
+#define CHECK_RELEASES CHECK_FREES
+#else
+#define CHECK_RELEASES false
+#endif
 
 /* ---- families ----------------------------------------------------------------------------- */
 

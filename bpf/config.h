@@ -45,6 +45,8 @@ struct config {
 	/* bpf/figures.h: rows of slot_lifetimes for a slot, 0: lifetimes are not kept; 1: yes */
 	uint32_t lifetimes, temporary, peak;
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
+	uint32_t managed_later; /* bpf/managed.h: what knows runtimes is loaded later */
+	uint32_t loops;		/* bpf_loop() is there: kernel >= 5.17 */
 };
 
 /* The kernel's ticks at one moment, which the ages of blocks are told by. */
@@ -94,6 +96,8 @@ struct shared {
 	/* Whose stacks have functions of a runtime: bpf/stack.h. User space takes off what it gives back. */
 	uint32_t managed_slots;
 	uint64_t largest_mapping; /* so far, in bytes; with config.search_unmapped */
+	uint32_t
+		loading; /* user space has the kernel verify programs: whom it lets wait, waits longer */
 };
 
 #ifdef __bpf__

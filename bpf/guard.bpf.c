@@ -3,6 +3,9 @@
  * Guard sampling (docs/guard.md): the probes of the guards' stubs, and what each page fault of a target's threads
  * is compared with. What is wrong is kept by kind and stacks in `bad_accesses`: a loop of it costs one row.
  */
+/* With what reads the stacks of runtimes, from the start: bpf/managed.h. */
+#define MEMLEAKBPF_MANAGED
+
 #include "bpf/current.h"
 #include "bpf/guard_abi.h"
 #include "bpf/own_stack.h"

@@ -29,7 +29,7 @@ static __always_inline union probe_cookie fixed_cookie(void)
 SEC("?uprobe")
 int old_alloc_enter(struct pt_regs *ctx)
 {
-	enter(ctx, fixed_cookie());
+	enter(ctx, fixed_cookie(), NULL);
 	return 0;
 }
 
@@ -48,7 +48,7 @@ int old_on_unwind(struct pt_regs *ctx)
 SEC("?uprobe")
 int old_usdt_alloc(struct pt_regs *ctx)
 {
-	return usdt_allocated(ctx, fixed_cookie().usdt_row);
+	return usdt_allocated(ctx, fixed_cookie().usdt_row, NULL);
 }
 
 SEC("?uprobe")

@@ -219,7 +219,7 @@ static __always_inline void scope_add_time(struct scope_node *node, uint64_t ns,
 }
 
 /* Ends the innermost call of the stack. A function of its own: it comes in loops. */
-__noinline int scope_close(uint32_t row, uint32_t end)
+__weak __noinline int scope_close(uint32_t row, uint32_t end)
 {
 	struct scope_stack *stack = scope_stack_at(row);
 	struct scope_frame *frame, *outer;
@@ -494,7 +494,7 @@ static __always_inline uint32_t scope_row_new(struct scope_thread *t, uint32_t t
 }
 
 /* The mark of the call that a function is in which is entered there; 0: none. A function of its own. */
-__noinline uint64_t scope_find(uint64_t sp, uint64_t lr, uint32_t target_id)
+__weak __noinline uint64_t scope_find(uint64_t sp, uint64_t lr, uint32_t target_id)
 {
 	struct scope_thread *t = scope_thread_of(bpf_get_current_task_btf(), 0);
 	struct scope_entry at = {.sp = sp, .lr = lr};
@@ -516,7 +516,7 @@ __noinline uint64_t scope_find(uint64_t sp, uint64_t lr, uint32_t target_id)
 /*
  * A block with that mark is freed: calls that are over by then have kept it. A function of its own.
  */
-__noinline int scope_settle(uint64_t mark, uint64_t sp, uint64_t lr)
+__weak __noinline int scope_settle(uint64_t mark, uint64_t sp, uint64_t lr)
 {
 	uint32_t row = scope_mark_row(mark);
 	struct scope_stack *stack = mark & SCOPE_MARK ? scope_stack_at(row) : NULL;

@@ -64,7 +64,7 @@ static __always_inline void scope_weigh(uint64_t *bytes, uint64_t *count)
  * The innermost call that is open and in which a block with that mark was born, as 1 + twice its depth, and 1 more if the
  * block is its own; 0: none is. Any thread may ask. (Should the call end at this very moment the block counts as kept.)
  */
-__noinline uint64_t scope_find_open(uint64_t mark)
+__weak __noinline uint64_t scope_find_open(uint64_t mark)
 {
 	uint32_t row = scope_mark_row(mark), i;
 	struct scope_stack *stack = bpf_map_lookup_elem(&scope_stacks, &row);

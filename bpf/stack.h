@@ -74,7 +74,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 	return slot_without_stack(key->target_id);
 }
 
-#ifdef MEMLEAKBPF_OLD_KERNEL
+#ifndef MEMLEAKBPF_MANAGED
 #define stack_runtime_end(event, flags) ((void)0)
 #define stack_runtime_tell(event)	0
 #else
@@ -172,7 +172,7 @@ static __always_inline bool slot_may_be_managed(void)
 	return *(volatile uint32_t *)&shared.managed_slots < MANAGED_SLOTS;
 }
 
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 /* Of the runtimes of TARGET_INTERPRETED. */
 static __always_inline void stack_interpreted_forget(struct runtime_hashes *runtime)
 {
@@ -222,7 +222,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	/* First: without one nothing of a stack is sent. */
 	event->slot =
 		key.stack_id == event->walk_id || slot_may_be_managed() ? slot_take() : ABI_NO_SLOT;
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 	if (event->slot == ABI_NO_SLOT && key.stack_id != event->walk_id) {
 		stack_runtime_forget(&event->runtime);
 		key.stack_id = event->walk_id;
@@ -257,7 +257,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 	return slot_publish(&key, event->slot, event->end, key.stack_id != event->walk_id);
 }
 
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 /* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
 static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
 					       uint32_t epoch)
@@ -332,7 +332,7 @@ static __always_inline uint64_t scope_known_slot(struct thread_state *thread, ui
 	return found ? *found : ABI_NO_SLOT;
 }
 
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 /* As stack_python_slot(), of Ruby, PHP and Perl as well. */
 static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thread,
 						       const struct target_info *target,
@@ -364,22 +364,30 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 
 	walk_begin(ctx, pc, flags, thread, target->id);
 	known = unwind_recall(&thread->unwind);
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 	if (target->flags & TARGET_INTERPRETED)
 		known = stack_interpreted_slot(thread, target, known);
 	else
 #endif
 		if (SCOPES)
 		known = scope_known_slot(thread, target->id, known);
+#ifndef MEMLEAKBPF_MANAGED
+	/* What is remembered of such a target is the hash of a walk. */
+	else if (target->flags & TARGET_INTERPRETED)
+		known = ABI_NO_SLOT;
+#endif
 	if (known != ABI_NO_SLOT)
 		return (uint32_t)known;
-#ifndef MEMLEAKBPF_OLD_KERNEL
+#ifdef MEMLEAKBPF_MANAGED
 	if (!(target->flags & TARGET_INTERPRETED))
 		stack_interpreted_forget(&thread->event.runtime);
 	/* Their frames that a walk comes through are found out on the way. */
 	if (target->flags & (TARGET_JAVA | TARGET_V8))
 		thread->unwind.flags |=
 			(uint32_t)runtimes_begin(target->id, target->flags, thread->target_epoch);
+#else
+	/* The thread may have been in a runtime before: bpf/managed.h. */
+	__builtin_memset(&thread->event.runtime, 0, sizeof(thread->event.runtime));
 #endif
 	return stack_slot_walked(flags, thread, target);
 }

@@ -9,6 +9,7 @@
 
 #include "bpf/current.h"
 #include "bpf/live.h"
+#include "bpf/managed.h"
 #include "bpf/stack.h"
 
 /*
@@ -68,10 +69,12 @@ static __always_inline bool told_sample(uint32_t target_id)
  * stands for, as the target says, which has TARGET_TELLS then and may be deep inside of its
  * allocator; 0: it does not say, and is at a function's entry. The walk up the stack begins at `pc`,
  * where the stack pointer must be as it is now; 0: where the probe is. `level` is read with config.sample_levels and
- * without `weighed`: the mean by which it was drawn, as that has it.
+ * without `weighed`: the mean by which it was drawn, as that has it. `managed`: where the program is that
+ * does the same for targets with a runtime.
  */
 static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, uint64_t block,
-				      uint64_t size, uint64_t weighed, uint64_t level)
+				      uint64_t size, uint64_t weighed, uint64_t level,
+				      void *managed)
 {
 	struct thread_state *thread = NULL;
 	struct target_info target;
@@ -83,6 +86,7 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		return 0;
 	if (!current_target(&target, &thread) || !(target.flags & TARGET_TELLS) != !weighed)
 		return 0;
+	go_on_managed(ctx, &target, managed);
 	if (!thread)
 		thread = current_thread_new(&target);
 	if (!thread)

@@ -5,6 +5,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/config.h"
+
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
 #define ADDRESS_BITS 48
@@ -17,7 +19,7 @@
 #define KERNEL_PAGE 4096ull
 
 /* Set before loading. */
-const volatile struct unwind_config unwind_config = {};
+const volatile struct unwind_config unwind_config __attribute__((weak)) = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -25,7 +27,7 @@ struct {
 	__uint(max_entries, UNWIND_MAX_RULES);
 	__type(key, uint32_t);
 	__type(value, struct unwind_rule);
-} unwind_rules SEC(".maps");
+} unwind_rules __weak SEC(".maps");
 
 /* Objects whose tables are loaded, for code that was mapped a moment ago. */
 struct {
@@ -34,7 +36,7 @@ struct {
 	__uint(max_entries, UNWIND_MAX_OBJECTS);
 	__type(key, struct unwind_object_key);
 	__type(value, struct unwind_object);
-} unwind_objects SEC(".maps");
+} unwind_objects __weak SEC(".maps");
 
 static __always_inline const struct unwind_rule *unwind_rule_at(const struct unwind_state *state,
 								uint32_t number)
@@ -142,6 +144,9 @@ static __always_inline uint64_t return_trampoline(struct task_struct *task)
  * or longjmp has ended stay in the list for a while. Where one place has several (a tail call),
  * each knows the program's address (prepare_uretprobe()). A function of its own, for the loop.
  */
+#ifdef MEMLEAKBPF_MANAGED
+int unwind_find_return(struct unwind_state *state);
+#else
 __noinline int unwind_find_return(struct unwind_state *state)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -169,6 +174,7 @@ __noinline int unwind_find_return(struct unwind_state *state)
 	}
 	return 0;
 }
+#endif
 
 static __always_inline bool unwind_undo_return_probe(struct unwind_state *state)
 {
@@ -179,10 +185,14 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 {
 	int size = UNWIND_FRAME_OTHER;
 
+#ifdef MEMLEAKBPF_MANAGED
 	if (state->flags & UNWIND_HOTSPOT)
 		size = hotspot_look(state);
 	if (size == UNWIND_FRAME_OTHER && state->flags & UNWIND_V8)
 		size = v8_look(state);
+#else
+	(void)state;
+#endif
 	return size;
 }
 
@@ -224,6 +234,7 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 	return count;
 }
 
+#ifndef MEMLEAKBPF_MANAGED
 __noinline uint64_t unwind_recall(struct unwind_state *state)
 {
 	const struct unwind_target *target;
@@ -332,23 +343,51 @@ __noinline int unwind_hash_words(struct unwind_state *state, struct stack_copy_e
 }
 
 #ifndef UNWIND_AARCH64
+struct returns_copy {
+	struct stack_copy_event *event;
+	struct return_instance *call;
+	uint64_t trampoline;
+};
+
+/* 1: enough. */
+static long unwind_copy_return(uint32_t i, struct returns_copy *copy)
+{
+	struct return_instance *call = copy->call;
+	uint64_t at;
+
+	(void)i;
+	if (!call)
+		return 1;
+	at = (BPF_CORE_READ(call, stack) - copy->event->sp) / 8;
+	/* Compare the very register that is used then, for the verifier to see. */
+	barrier_var(at);
+	if (at < ABI_COPY_SIZE / 8 && copy->event->words[at] == copy->trampoline)
+		copy->event->words[at] = BPF_CORE_READ(call, orig_ret_vaddr);
+	copy->call = BPF_CORE_READ(call, next);
+	return 0;
+}
+
 /* User space cannot ask for the list: it gets the program's return addresses. */
 __noinline int unwind_copy_returns(struct stack_copy_event *event)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct return_instance *call = BPF_CORE_READ(task, utask, return_instances);
-	uint64_t trampoline = return_trampoline(task), at;
+	struct returns_copy copy = {
+		.event = event,
+		.call = BPF_CORE_READ(task, utask, return_instances),
+		.trampoline = return_trampoline(task),
+	};
 	uint32_t i;
 
 	if (!event)
 		return 0;
-	for (i = 0; i < MAX_RETURN_PROBES && call; i++) {
-		at = (BPF_CORE_READ(call, stack) - event->sp) / 8;
-		/* Compare the very register that is used then, for the verifier to see. */
-		barrier_var(at);
-		if (at < ABI_COPY_SIZE / 8 && event->words[at] == trampoline)
-			event->words[at] = BPF_CORE_READ(call, orig_ret_vaddr);
-		call = BPF_CORE_READ(call, next);
+	/* The verifier follows each turn of a loop, but goes through a callback once. */
+	if (config.loops) {
+		bpf_loop(MAX_RETURN_PROBES, unwind_copy_return, &copy, 0);
+		return 0;
+	}
+	for (i = 0; i < MAX_RETURN_PROBES; i++) {
+		if (unwind_copy_return(i, &copy))
+			break;
 	}
 	return 0;
 }
@@ -441,3 +480,4 @@ __noinline int unwind_forked(uint32_t parent_id, uint32_t child_id)
 	__sync_fetch_and_add(&child->generation, 1);
 	return 0;
 }
+#endif

@@ -145,6 +145,12 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 }
 
 #ifdef __bpf__
+/* Of these there are two: unwind_managed.bpf.c. */
+#ifdef MEMLEAKBPF_MANAGED
+#define unwind_step  managed_unwind_step
+#define unwind_stack managed_unwind_stack
+#endif
+
 /*
  * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses),
  * frame_count and end, and state->hash: 64 bits over (object, offset) of each frame and the end,

@@ -68,7 +68,8 @@ static __always_inline int usdt_unread(void)
 	return 0;
 }
 
-static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t row)
+/* `managed`: as for told_alloc(). */
+static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t row, void *managed)
 {
 	struct usdt_spec *spec = bpf_map_lookup_elem(&usdt_specs, &row);
 	uint64_t block, size, weighed;
@@ -81,7 +82,7 @@ static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t ro
 	/* One that stands for nothing. */
 	if (!weighed)
 		return 0;
-	return told_alloc(ctx, 0, block, size, weighed, 0);
+	return told_alloc(ctx, 0, block, size, weighed, 0, managed);
 }
 
 static __always_inline int usdt_freed(const struct pt_regs *ctx, uint32_t row)

@@ -26,6 +26,8 @@
  */
 #define WAIT_EXACT_NS 5000000000ull
 #define WAIT_LATE_NS  200000000ull
+/* And that much longer while it loads programs, which it does once for each kind of target. */
+#define WAIT_LOADING_NS 5000000000ull
 
 /* Bits of the kernel's include/linux/sched/jobctl.h and sched/signal.h; the same since 3.0. */
 #define JOBCTL_TRAPS	  ((1ul << 19) | (1ul << 20)) /* JOBCTL_TRAP_STOP, JOBCTL_TRAP_NOTIFY */
@@ -80,6 +82,14 @@ static __always_inline bool trapped(const struct wait *wait)
 		BPF_CORE_READ(task, parent, flags) & FLAG_NO_EXEC);
 }
 
+static __always_inline bool waited_enough(const struct wait *wait)
+{
+	uint64_t now = bpf_ktime_get_ns();
+
+	return now > wait->until_ns &&
+	       (!*(volatile uint32_t *)&shared.loading || now > wait->until_ns + WAIT_LOADING_NS);
+}
+
 /* 1: enough. */
 static long look(uint32_t i, struct wait *wait)
 {
@@ -92,7 +102,7 @@ static long look(uint32_t i, struct wait *wait)
 	if (wait->handled || trapped(wait) ||
 	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
 	    (wait->handled_ns && !wait->patient && *(volatile uint32_t *)&shared.hands_full) ||
-	    shared.tool_gone || tool_stands_still() || bpf_ktime_get_ns() > wait->until_ns) {
+	    shared.tool_gone || tool_stands_still() || waited_enough(wait)) {
 		wait->done = true;
 		return 1;
 	}
@@ -107,12 +117,30 @@ static long look(uint32_t i, struct wait *wait)
 	return 0;
 }
 
+/*
+ * One round. A function of its own that the verifier goes through once, and not in each round: nonzero
+ * when there has been enough. bpf_loop() takes nothing to work with but what is on its caller's stack.
+ */
+__weak __noinline int wait_round(struct wait *wait)
+{
+	struct wait own;
+
+	if (!wait)
+		return 1;
+	own = *wait;
+	bpf_loop(LOOKS, look, &own, 0);
+	*wait = own;
+	return own.done;
+}
+
 static __always_inline void wait_for_tool(struct wait *wait)
 {
 	uint64_t now = bpf_ktime_get_ns();
 
-	for (int i = 0; i < ROUNDS && !wait->done; i++)
-		bpf_loop(LOOKS, look, wait, 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (wait_round(wait))
+			break;
+	}
 	if (!wait->handled && bpf_ktime_get_ns() > wait->until_ns)
 		shared.waited_ns = now;
 }

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 
 enum feature {
-	FEATURE_BTF,		  /* the kernel describes its types */
-	FEATURE_BPF,		  /* we may load programs */
-	FEATURE_RINGBUF,	  /* 5.8: events to user space in order */
-	FEATURE_THREAD_ITERATOR,  /* 6.1: programs that walk over the threads of one process */
-	FEATURE_TASK_EVENTS,	  /* 5.5: programs on fork, exec and exit that see the task */
-	FEATURE_FIND_VMA,	  /* 5.17: programs that look up a mapping */
+	FEATURE_BTF,		 /* the kernel describes its types */
+	FEATURE_BPF,		 /* we may load programs */
+	FEATURE_RINGBUF,	 /* 5.8: events to user space in order */
+	FEATURE_THREAD_ITERATOR, /* 6.1: programs that walk over the threads of one process */
+	FEATURE_TASK_EVENTS,	 /* 5.5: programs on fork, exec and exit that see the task */
+	FEATURE_FIND_VMA,	 /* 5.17: programs that look up a mapping */
+	FEATURE_LOOP,		 /* 5.17: bpf_loop() */
+	FEATURE_TAIL_CALL, /* 5.10, on aarch64 6.0: from a program that has functions of its own */
 	FEATURE_TASK_STORAGE,	  /* 5.12: data kept with a task, from probe programs */
 	FEATURE_TASK_WORK,	  /* 6.18: programs that run in a task before it goes on */
 	FEATURE_UPROBE,		  /* single uprobes */

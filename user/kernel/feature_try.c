@@ -181,6 +181,37 @@ int feature_try_find_vma(const char **step)
 	return try_helper(BPF_FUNC_find_vma, step);
 }
 
+int feature_try_loop(const char **step)
+{
+	return try_helper(BPF_FUNC_loop, step);
+}
+
+/* Where the verifier lets it pass, it is translated: without that there is none of such programs. */
+int feature_try_tail_call(const char **step)
+{
+	_cleanup_close_ int map = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "feature",
+						 sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
+	_cleanup_close_ int fd = -1;
+	const struct bpf_insn insns[] = {
+		MOV_REG(BPF_REG_6, BPF_REG_1),
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 7), /* the last two */
+		MOV_REG(BPF_REG_1, BPF_REG_6),
+		LOAD_MAP(BPF_REG_2, map),
+		MOV_IMM(BPF_REG_3, 0),
+		CALL(BPF_FUNC_tail_call),
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT,
+		MOV_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+
+	if (map < 0)
+		return feature_failed(step, "creating an array of programs");
+	fd = feature_load(BPF_PROG_TYPE_KPROBE, insns, ARRAY_SIZE(insns), 0, 0);
+	return fd < 0 ? feature_failed(step, "loading a BPF program that goes on in another one")
+		      : 0;
+}
+
 int feature_try_task_storage(const char **step)
 {
 	return try_helper(BPF_FUNC_task_storage_get, step);

@@ -13,6 +13,8 @@ int feature_try_ringbuf(const char **step);
 int feature_try_thread_iterator(const char **step);
 int feature_try_task_events(const char **step);
 int feature_try_find_vma(const char **step);
+int feature_try_loop(const char **step);
+int feature_try_tail_call(const char **step);
 int feature_try_task_storage(const char **step);
 int feature_try_task_work(const char **step);
 int feature_try_uprobe(const char **step);

@@ -56,9 +56,9 @@ static void attach_prepare_program(struct bpf_program *program, bool used, enum 
 
 void attach_prepare(enum attach_mode mode, const struct attach_programs *programs)
 {
-	bool session = mode == ATTACH_SESSION;
+	bool session = mode == ATTACH_SESSION, gate = programs->gate && !programs->gate_later;
 
-	attach_prepare_program(programs->alloc_enter, true, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->alloc_enter, !session, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->alloc_leave, !session, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->alloc_session, session, mode, TRACE_UPROBE_SESSION);
 	attach_prepare_program(programs->alloc_return, true, mode, TRACE_UPROBE_MULTI);
@@ -69,9 +69,9 @@ void attach_prepare(enum attach_mode mode, const struct attach_programs *program
 	attach_prepare_program(programs->on_leave, programs->leave, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->on_loaded, programs->loaded, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->usdt_free, programs->usdt, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->gate_alloc, programs->gate, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->gate_free, programs->gate, mode, TRACE_UPROBE_MULTI);
-	attach_prepare_program(programs->gate_kept, programs->gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_alloc, gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_free, gate, mode, TRACE_UPROBE_MULTI);
+	attach_prepare_program(programs->gate_kept, gate, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->guard_probed, programs->guard, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->scope_entered, programs->scopes, mode, TRACE_UPROBE_MULTI);
 	attach_prepare_program(programs->scope_returned, programs->scopes, mode,
@@ -113,11 +113,19 @@ struct link_create_uprobe_multi {
 };
 _Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "layout of union bpf_attr");
 
-static int attach_multi_link(const struct bpf_program *program, uint32_t type, uint32_t flags,
-			     const char *path, const struct probe_list *list, pid_t pid)
+/* The program's descriptor, or -errno: where it is not loaded yet, it is now. */
+static int attach_program_fd(const struct attach_programs *p, const struct bpf_program *program)
+{
+	int fd = bpf_program__fd(program);
+
+	return fd < 0 && p->load ? p->load(p->load_ctx, program) : fd;
+}
+
+static int attach_multi_link(int program, uint32_t type, uint32_t flags, const char *path,
+			     const struct probe_list *list, pid_t pid)
 {
 	struct link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(program),
+		.prog_fd = (uint32_t)program,
 		.attach_type = type,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)list->offsets,
@@ -131,12 +139,14 @@ static int attach_multi_link(const struct bpf_program *program, uint32_t type, u
 	return (int)unkillable_syscall(SYS_bpf, BPF_LINK_CREATE, (long)&attr, sizeof(attr), 0, 0);
 }
 
-static int attach_add_multi(struct attachment *a, const struct bpf_program *program, uint32_t type,
-			    uint32_t flags, const char *path, const struct probe_list *list,
-			    pid_t pid)
+static int attach_add_multi(struct attachment *a, const struct attach_programs *p,
+			    const struct bpf_program *program, uint32_t type, uint32_t flags,
+			    const char *path, const struct probe_list *list, pid_t pid)
 {
-	int fd = attach_multi_link(program, type, flags, path, list, pid);
+	int fd = attach_program_fd(p, program);
 
+	if (fd >= 0)
+		fd = attach_multi_link(fd, type, flags, path, list, pid);
 	if (fd < 0)
 		return fd;
 	a->fds[a->count++] = fd;
@@ -144,24 +154,27 @@ static int attach_add_multi(struct attachment *a, const struct bpf_program *prog
 }
 
 /* A link, which the event lives as long as; without cookies (before 5.15) the event itself. */
-static int attach_single_link(const struct bpf_program *program, int event, bool cookies,
-			      uint64_t cookie)
+static int attach_single_link(int program, int event, bool cookies, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	int fd = bpf_program__fd(program), link;
+	int link;
 
 	if (!cookies)
-		return ioctl(event, PERF_EVENT_IOC_SET_BPF, fd) ? -errno : event;
-	link = bpf_link_create(fd, event, BPF_PERF_EVENT, &opts);
+		return ioctl(event, PERF_EVENT_IOC_SET_BPF, program) ? -errno : event;
+	link = bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 	if (link >= 0)
 		close(event);
 	return link;
 }
 
-static int attach_add_single(struct attachment *a, const struct bpf_program *program,
-			     bool at_return, bool cookies, const char *path,
+static int attach_add_single(struct attachment *a, const struct attach_programs *p,
+			     const struct bpf_program *program, bool at_return, const char *path,
 			     const struct probe_list *list, pid_t pid)
 {
+	int program_fd = attach_program_fd(p, program);
+
+	if (program_fd < 0)
+		return program_fd;
 	for (uint32_t i = 0; i < list->count; i++) {
 		int event = uprobe_open_counted(path, list->offsets[i], list->counters[i],
 						at_return, pid),
@@ -169,7 +182,7 @@ static int attach_add_single(struct attachment *a, const struct bpf_program *pro
 
 		if (event < 0)
 			return event;
-		fd = attach_single_link(program, event, cookies, list->cookies[i]);
+		fd = attach_single_link(program_fd, event, !p->old, list->cookies[i]);
 		if (fd < 0) {
 			unkillable_close(event);
 			return fd;
@@ -207,12 +220,10 @@ static int attach_add_entries(struct attachment *a, const struct attach_programs
 {
 	return p->old && attach_needs_cookie(p, program)
 		       ? attach_add_old(a, p->old, program, path, list, pid)
-		       : attach_add_single(a, program, false, !p->old, path, list, pid);
+		       : attach_add_single(a, p, program, false, path, list, pid);
 }
 
-static int attach_add_role(struct attachment *a, enum attach_mode mode,
-			   const struct attach_programs *p, enum probe_role role, const char *path,
-			   const struct probe_list *list, pid_t pid)
+static const struct bpf_program *attach_entry(const struct attach_programs *p, enum probe_role role)
 {
 	const struct bpf_program *const entries[PROBE_ROLES] = {
 		[PROBE_ALLOC] = p->alloc_enter,	       [PROBE_ALLOC_ENTRY] = p->alloc_enter,
@@ -223,28 +234,48 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 		[PROBE_USDT_FREE] = p->usdt_free,      [PROBE_SCOPE] = p->scope_entered,
 		[PROBE_SCOPE_TAIL] = p->scope_jumped,  [PROBE_SCOPE_RETURN] = p->scope_returned,
 	};
-	const struct bpf_program *entry = entries[role];
+
+	return entries[role];
+}
+
+static int attach_add_role(struct attachment *a, enum attach_mode mode,
+			   const struct attach_programs *p, enum probe_role role, const char *path,
+			   const struct probe_list *list, pid_t pid)
+{
+	const struct bpf_program *entry = attach_entry(p, role);
 	bool returns = role == PROBE_ALLOC;
 	int err;
 
 	if (!list->count)
 		return 0;
 	if (mode == ATTACH_SESSION && returns)
-		return attach_add_multi(a, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list,
+		return attach_add_multi(a, p, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list,
 					pid);
 	/*
 	 * Returns first: a call that is entered between the two then has no pending entry and is
 	 * ignored, not left open.
 	 */
 	if (mode == ATTACH_SINGLE) {
-		err = returns ? attach_add_single(a, p->alloc_leave, true, !p->old, path, list, pid)
-			      : 0;
+		err = returns ? attach_add_single(a, p, p->alloc_leave, true, path, list, pid) : 0;
 		return err ? err : attach_add_entries(a, p, entry, path, list, pid);
 	}
-	err = returns ? attach_add_multi(a, p->alloc_leave, TRACE_UPROBE_MULTI, UPROBE_MULTI_RETURN,
-					 path, list, pid)
+	err = returns ? attach_add_multi(a, p, p->alloc_leave, TRACE_UPROBE_MULTI,
+					 UPROBE_MULTI_RETURN, path, list, pid)
 		      : 0;
-	return err ? err : attach_add_multi(a, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
+	return err ? err : attach_add_multi(a, p, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
+}
+
+/* What is not loaded yet is loaded before the first probe: what comes between two of them takes no time then. */
+static int attach_load(enum attach_mode mode, const struct attach_programs *p,
+		       const struct probe_set *set)
+{
+	int fd = 0;
+
+	for (size_t i = 0; p->load && fd >= 0 && i < set->count; i++) {
+		if (mode != ATTACH_SESSION || set->probes[i].role != PROBE_ALLOC)
+			fd = attach_program_fd(p, attach_entry(p, set->probes[i].role));
+	}
+	return fd < 0 ? fd : 0;
 }
 
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
@@ -270,6 +301,7 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		return -ENOMEM;
 	}
 	a->link_bin = programs->link_bin;
+	err = attach_load(mode, programs, set);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
 		err = attach_fill_list(list, set, order[i]);
 		if (!err)
@@ -298,8 +330,8 @@ static int attach_add_told(struct attachment *a, enum attach_mode mode,
 	if (!list->count)
 		return 0;
 	return mode == ATTACH_SINGLE
-		       ? attach_add_single(a, program, false, !p->old, path, list, 0)
-		       : attach_add_multi(a, program, TRACE_UPROBE_MULTI, 0, path, list, 0);
+		       ? attach_add_single(a, p, program, false, path, list, 0)
+		       : attach_add_multi(a, p, program, TRACE_UPROBE_MULTI, 0, path, list, 0);
 }
 
 int attach_told(enum attach_mode mode, const struct attach_programs *programs,
@@ -318,6 +350,11 @@ int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 		return -ENOMEM;
 	}
 	a->link_bin = programs->link_bin;
+	for (size_t i = 0; programs->load && !err && i < count; i++) {
+		int fd = attach_program_fd(programs, probes[i].program);
+
+		err = fd < 0 ? fd : 0;
+	}
 	for (size_t i = 0; !err && i < ARRAY_SIZE(order); i++) {
 		list->count = 0;
 		list->counted = false;

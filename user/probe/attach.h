@@ -41,7 +41,7 @@ struct attach_programs {
 	bool usdt;
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
-	bool gate;
+	bool gate, gate_later; /* later: when the first of them is attached */
 	/* bpf/guard.bpf.c's, loaded if `guard` */
 	struct bpf_program *guard_probed;
 	bool guard;
@@ -53,6 +53,13 @@ struct attach_programs {
 	 * are bpf/old.bpf.c's. Else NULL, and usdt_alloc is alloc_enter.
 	 */
 	struct old_programs *old;
+	/*
+	 * Loads one that was left out at the start, when it is to be attached first: its descriptor,
+	 * borrowed, or -errno, logged. With ATTACH_SESSION alloc_enter is such a one: few functions
+	 * have no return that a session could have. NULL: all that are used are loaded.
+	 */
+	int (*load)(void *ctx, const struct bpf_program *program);
+	void *load_ctx;
 	int link_bin; /* borrowed: where links go (user/kernel/link_bin.h); negative: none */
 };
 

@@ -40,4 +40,6 @@ void attach_plan(struct features *features, enum attach_mode wanted, struct atta
 	out->sleepers = features_have(features, FEATURE_THREAD_ITERATOR);
 	out->task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE);
 	out->find_vma = features_have(features, FEATURE_FIND_VMA);
+	out->loops = features_have(features, FEATURE_LOOP);
+	out->tail_calls = features_have(features, FEATURE_TAIL_CALL);
 }

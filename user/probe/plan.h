@@ -19,6 +19,8 @@ struct attach_plan {
 	bool sleepers;	   /* there is an iterator over the threads of one process */
 	bool task_storage; /* programs may keep data with a thread */
 	bool find_vma;	   /* the kernel can be asked what is mapped at an address */
+	bool loops;	   /* programs may have the kernel call a function many times */
+	bool tail_calls;   /* programs that have functions may go on in others */
 };
 
 /* Tries it: some ten milliseconds. ATTACH_AUTO does not. The answer stays in `features`. */

@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
+#include "user/trace/later.h"
 #include "user/trace/recursion_misses.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
@@ -75,7 +76,7 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && !err; i++) {
-		fd = bpf_program__fd(rows[i].program);
+		fd = later_fd(trace, rows[i].program);
 		/* Not loaded: another way to attach is used, or nobody has asked for that. */
 		if (fd >= 0)
 			err = cost_add_program(fd, rows[i].hit_ns, out);

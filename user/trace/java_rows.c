@@ -11,6 +11,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/maps.h"
+#include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/target_java.h"
 
@@ -111,8 +112,10 @@ static void java_enter_row(struct trace *trace, struct target *target, const str
 
 	if (java->entered && !memcmp(row, &java->row, sizeof(*row)))
 		return;
-	/* Before the row, and for good. */
-	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_JAVA, __ATOMIC_RELEASE);
+	if (later_runtimes(trace, TARGET_JAVA)) {
+		java_refuse(target, object, LATER_REFUSED);
+		return;
+	}
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.hotspot_rows), &target->id, row,
 				BPF_ANY)) {
 		log_errno(errno, "cannot enter the JVM of process %d in a BPF map", target->pid);

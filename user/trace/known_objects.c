@@ -344,6 +344,21 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 	return known_object_new(trace, object, object_id(object));
 }
 
+bool known_object_has_frames(const struct known_object *known)
+{
+	switch (known->runtime) {
+	case RUNTIME_PYTHON:
+	case RUNTIME_PHP:
+	case RUNTIME_JVM:
+	case RUNTIME_V8:
+	case RUNTIME_RUBY:
+	case RUNTIME_PERL:
+		return true;
+	default:
+		return known->python != NULL;
+	}
+}
+
 const struct probe_set *known_probes_of(const struct trace *trace, const struct object *object,
 					enum known_role role)
 {

@@ -72,6 +72,8 @@ struct known_object *known_object_find(const struct trace *trace, const struct o
  * out of memory. It stays while a target maps the object.
  */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
+/* It is a runtime whose frames are followed. */
+bool known_object_has_frames(const struct known_object *known);
 /*
  * Its probes are in all targets: who loads it need not wait (bpf/loaded.bpf.c). Once. Not of one that
  * tells its allocations: that changes how a target is traced.

@@ -32,6 +32,79 @@ static void programs_choose_figures(struct memleakbpf *skel, bool wanted,
 	}
 }
 
+/* The programs that know runtimes, of one kind. `checked_free`: loaded in the place of the usual one. */
+struct programs_kind {
+	struct bpf_program *enter, *session, *gate, *checked_free;
+};
+
+static struct programs_kind programs_kind_of(const struct memleakbpf *skel,
+					     const struct trace_options *options)
+{
+	if (options->scope_count)
+		return (struct programs_kind){
+			skel->progs.scoped_managed_enter, skel->progs.scoped_managed_session,
+			skel->progs.scoped_managed_gate, skel->progs.scoped_checked_free_enter};
+	if (figures_traced(&options->figures))
+		return (struct programs_kind){
+			skel->progs.figures_managed_enter, skel->progs.figures_managed_session,
+			skel->progs.figures_managed_gate, skel->progs.figures_checked_free_enter};
+	return (struct programs_kind){skel->progs.managed_enter, skel->progs.managed_session,
+				      skel->progs.managed_gate, skel->progs.checked_free_enter};
+}
+
+void programs_managed(const struct memleakbpf *skel, const struct trace_options *options,
+		      const struct attach_programs *used,
+		      struct programs_managed out[static PROGRAMS_MANAGED])
+{
+	const struct programs_kind kind = programs_kind_of(skel, options);
+
+	out[0] = (struct programs_managed){kind.enter, used->alloc_enter, skel->maps.enter_managed};
+	out[1] = (struct programs_managed){kind.session, used->alloc_session,
+					   skel->maps.session_managed};
+	out[2] = (struct programs_managed){kind.gate, used->gate_alloc, skel->maps.gate_managed};
+}
+
+static void programs_replace(struct bpf_program **used, struct bpf_program *program)
+{
+	bpf_program__set_autoload(*used, false);
+	*used = program;
+}
+
+/*
+ * After those for figures and scopes. Frees that are checked have a program of their own; and where
+ * what knows runtimes cannot come later it is loaded in the place of the usual programs.
+ */
+static void programs_choose_managed(struct memleakbpf *skel, const struct trace_options *options,
+				    struct attach_programs *out)
+{
+	const struct programs_kind kind = programs_kind_of(skel, options);
+	bool at_once = options->task_storage && !options->managed_later && !options->old;
+
+	skel->rodata->config.managed_later = options->managed_later;
+	skel->rodata->config.loops = options->loops;
+	if (options->check_frees && !options->old)
+		programs_replace(&out->free_enter, kind.checked_free);
+	if (!at_once)
+		return;
+	programs_replace(&out->alloc_enter, kind.enter);
+	programs_replace(&out->alloc_session, kind.session);
+	programs_replace(&out->gate_alloc, kind.gate);
+}
+
+/* Those that follow runtimes are attached by nobody but are of the kind of those that go on in them. */
+static void programs_prepare_managed(const struct memleakbpf *skel,
+				     const struct trace_options *options,
+				     const struct attach_programs *used)
+{
+	struct programs_managed managed[PROGRAMS_MANAGED];
+
+	programs_managed(skel, options, used, managed);
+	for (size_t i = 0; i < PROGRAMS_MANAGED && options->managed_later; i++)
+		bpf_program__set_expected_attach_type(
+			managed[i].program,
+			bpf_program__get_expected_attach_type(managed[i].usual));
+}
+
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out)
 {
@@ -75,14 +148,17 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.gate_free = skel->progs.gate_free,
 		.gate_kept = skel->progs.gate_kept,
 		.gate = options->gate || (options->gate_later && !old),
+		.gate_later = !options->gate,
 		.guard_probed = skel->progs.guard_probed,
 		.guard = options->guard.period != 0,
 		.link_bin = -1,
 	};
 	programs_choose_figures(skel, figures_traced(&options->figures), out);
 	scopes_choose_programs(skel, options, out);
+	programs_choose_managed(skel, options, out);
 	out->usdt_alloc = old ? skel->progs.old_usdt_alloc : out->alloc_enter;
 	attach_prepare(options->attach, out);
+	programs_prepare_managed(skel, options, out);
 	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);

@@ -13,4 +13,18 @@
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out);
 
+/* A program that knows runtimes, and the one that goes on in it for targets that have one: bpf/managed.h. */
+struct programs_managed {
+	struct bpf_program *program;
+	const struct bpf_program *usual;
+	const struct bpf_map *slot;
+};
+
+#define PROGRAMS_MANAGED 3
+
+/* Those of the kind that `options` asks for; of some the usual one is not loaded. `used`: programs_choose() has made it. */
+void programs_managed(const struct memleakbpf *skel, const struct trace_options *options,
+		      const struct attach_programs *used,
+		      struct programs_managed out[static PROGRAMS_MANAGED]);
+
 #endif

@@ -11,6 +11,7 @@
 #include "user/base/util.h"
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/later.h"
 
 static const char *python_rows_refusal(const struct trace *trace, const struct known_python *python)
 {
@@ -49,8 +50,9 @@ static void python_rows_begin(struct trace *trace, struct target *target,
 	const struct python_row row = python_row_at(&python->runtime, target->python_bias);
 	char version[PYTHON_VERSION_TEXT];
 
-	/* Before the row, and for good. */
-	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_PYTHON, __ATOMIC_RELEASE);
+	/* The kernel refuses what follows it, which has been said. */
+	if (later_runtimes(trace, TARGET_PYTHON))
+		return;
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.python_rows), &target->id, &row,
 				BPF_ANY)) {
 		log_errno(errno, "cannot enter the Python of process %d in a BPF map", target->pid);

@@ -8,6 +8,7 @@
 
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/later.h"
 
 const struct image_range *runtime_rows_find(struct trace *trace, const struct target *target,
 					    enum runtime runtime, uint64_t *bias)
@@ -90,10 +91,10 @@ int runtime_rows_enter(struct trace *trace, struct target *target,
 		       const struct runtime_language *language, struct runtime_mapped *mapped,
 		       const struct bpf_map *map, const void *row, char reason[static REASON_MAX])
 {
-	int err;
+	int err = later_runtimes(trace, language->flag);
 
-	/* Before the row, and for good. */
-	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, language->flag, __ATOMIC_RELEASE);
+	if (err)
+		return refuse(reason, err, LATER_REFUSED);
 	if (bpf_map_update_elem(bpf_map__fd(map), &target->id, row, BPF_ANY)) {
 		err = -errno;
 		return refuse(reason, err, "it cannot be entered in a BPF map: %s", strerror(-err));

@@ -15,12 +15,28 @@
 #include "user/trace/skeleton.h"
 #include "user/trace/trace.h"
 
+/* later.h */
+#define LATER_PROGRAMS 8
+
+struct later_program {
+	const struct bpf_program *program; /* of the skeleton */
+	int fd;
+};
+
+struct later {
+	struct later_program loaded[LATER_PROGRAMS];
+	size_t count;
+	bool runtimes; /* those that follow runtimes have been asked for */
+	int runtimes_err;
+};
+
 struct trace {
 	struct trace_options options;
 	struct trace_callbacks callbacks;
 	struct memleakbpf *skel;
 	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
 	struct attach_programs programs;
+	struct later later;
 	struct gate_nop gate_nop; /* with options.gate: gated.h; with options.guard: guarded.h */
 	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
 	struct guard_reason *guard_reasons;    /* list: guarded.c */

@@ -15,6 +15,7 @@
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/trace/guarded.h"
+#include "user/trace/later.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
@@ -229,6 +230,20 @@ int trace_add_process(struct trace *trace, pid_t pid)
 		       : target_add_process(trace, pid, false);
 }
 
+/* While the command waits to begin: the programs for its runtime, where one of its files is such. */
+static void target_load_for(struct trace *trace, const struct target *target)
+{
+	for (size_t i = 0; i < target->preloaded_count; i++) {
+		const struct known_object *known = known_object_get(trace, target->preloaded[i]);
+
+		/* What they are refused for is said when the runtime is entered. */
+		if (known && known_object_has_frames(known)) {
+			later_runtimes(trace, 0);
+			return;
+		}
+	}
+}
+
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count)
 {
 	struct target *target;
@@ -249,6 +264,7 @@ int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_
 		target->preloaded[target->preloaded_count++] = object;
 		teller_look_at(trace, target, object);
 	}
+	target_load_for(trace, target);
 	for (size_t i = 0; !err && i < target->preloaded_count; i++) {
 		err = target_attach_object(trace, target, target->preloaded[i]);
 		unwind_publisher_hold(trace->unwind, target->id, target->preloaded[i]);

@@ -23,6 +23,7 @@
 #include "user/trace/gated.h"
 #include "user/trace/guarded.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/later.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
 #include "user/trace/python_names.h"
@@ -92,6 +93,8 @@ static int trace_configure(struct trace *trace)
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
 		.tool = (uint32_t)getpid(),
 		.task_storage = o->task_storage,
+		.managed_later = o->managed_later,
+		.loops = o->loops,
 		.mmap = o->providers.mmap,
 		.search_unmapped = o->providers.mmap && o->loops,
 		.check_frees = o->check_frees,
@@ -213,6 +216,8 @@ static int trace_load(struct trace *trace)
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
 	programs_choose(skel, &trace->options, &trace->programs);
+	trace->programs.load = later_load;
+	trace->programs.load_ctx = trace;
 	trace->programs.link_bin = link_bin_new();
 	if (trace->programs.link_bin < 0)
 		log_debug("probes come off one by one: no bpffs of our own (%s)",
@@ -438,6 +443,7 @@ void trace_free(struct trace *trace)
 	slots_unmap(trace);
 	scopes_free(trace);
 	old_programs_free(trace->programs.old);
+	later_free(trace);
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);

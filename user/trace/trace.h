@@ -79,9 +79,10 @@ struct trace_options {
 	bool hold_at_end;
 	/* a target waits, when it has loaded libraries, until allocators among them have probes */
 	bool wait_loaded;
-	bool copies;	      /* verdicts are taken from a copy of the target: --snapshot=fork */
-	bool sleepers;	      /* threads that sleep can be looked at without waking them */
-	bool loops;	      /* the kernel has bpf_loop() */
+	bool copies;	    /* verdicts are taken from a copy of the target: --snapshot=fork */
+	bool sleepers;	    /* threads that sleep can be looked at without waking them */
+	bool managed_later; /* what follows runtimes is loaded when a target has one: bpf/managed.h */
+	bool loops;	    /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */

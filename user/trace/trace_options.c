@@ -12,6 +12,8 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
 	options->find_vma = plan->find_vma;
 	options->task_storage = plan->task_storage;
+	options->managed_later = plan->task_storage && plan->tail_calls;
+	options->loops = plan->loops;
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
@@ -32,7 +34,6 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
 	if (plan->old)
 		options->figures = (struct figures_kept){0};
-	options->loops = plan->hold; /* bpf_loop() is of 5.17 */
 	if (!options->loops)
 		options->check_frees = 0;
 }

@@ -12,6 +12,7 @@
 #include "user/base/util.h"
 #include "user/target/v8_engine.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/target_v8.h"
 
@@ -62,8 +63,9 @@ static int v8_rows_enter(struct trace *trace, struct target *target, struct obje
 
 	if (err)
 		return err;
-	/* Before the row, and for good. */
-	__atomic_fetch_or(&trace->skel->bss->shared.runtimes, TARGET_V8, __ATOMIC_RELEASE);
+	err = later_runtimes(trace, TARGET_V8);
+	if (err)
+		return refuse(reason, err, LATER_REFUSED);
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.v8_rows), &target->id, &v8->row,
 				BPF_ANY)) {
 		err = -errno;

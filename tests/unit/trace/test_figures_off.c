@@ -70,6 +70,8 @@ static void load(bool figures, bool constants, struct loaded_list *out)
 	struct trace_options options = {.attach = best.best,
 					.find_vma = best.find_vma,
 					.task_storage = best.task_storage,
+					.managed_later = best.task_storage && best.tail_calls,
+					.loops = best.loops,
 					.figures = figures ? all : none,
 					.gate = true};
 	struct attach_programs programs_used;

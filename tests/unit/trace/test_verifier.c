@@ -66,7 +66,7 @@ static bool shares_stack(const struct bpf_program *program)
 #endif
 }
 
-enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES };
+enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES, AT_ONCE };
 
 /* Of user/trace/scopes.c; that none matches them is known by the maps' names. */
 static const struct scope_spec scope = {
@@ -127,6 +127,19 @@ static void configure(struct memleakbpf *skel, const struct trace_options *optio
 		all_options(config);
 }
 
+/* What is loaded when it is first needed, at once. */
+static void add_later(const struct memleakbpf *skel, const struct trace_options *options,
+		      const struct attach_programs *used)
+{
+	struct programs_managed managed[PROGRAMS_MANAGED];
+
+	bpf_program__set_autoload(used->alloc_enter, true);
+	programs_managed(skel, options, used, managed);
+	for (size_t i = 0; options->managed_later && i < PROGRAMS_MANAGED; i++)
+		bpf_program__set_autoload(managed[i].program,
+					  bpf_program__autoload(managed[i].usual));
+}
+
 /* Loads what trace.c would for that kind of kernel. */
 static void load(enum kind kind)
 {
@@ -135,30 +148,35 @@ static void load(enum kind kind)
 	const struct figures_kept figures = {.lifetimes = kind == FIGURES,
 					     .temporary = kind == FIGURES,
 					     .peak = kind == FIGURES};
-	static char logs[96][1 << 16];
+	static char logs[128][1 << 16];
 	struct attach_programs programs_used;
 	struct memleakbpf *skel = skeleton_open(kind == USUAL && best.hold_new);
 	struct bpf_program *program;
+	/* AT_ONCE: as on a kernel that has neither. */
+	bool new = !old &&kind != AT_ONCE;
 	struct trace_options options = {.old = old,
 					.attach = old || kind == SINGLE ? ATTACH_SINGLE : best.best,
 					.children = kind == USUAL && best.hold_new ? CHILDREN_EXACT
 										   : CHILDREN_LATE,
 					.find_vma = !old && best.find_vma,
 					.task_storage = !old && best.task_storage,
-					.check_frees = all && best.hold ? 1000 : 0,
+					.managed_later = new &&best.task_storage &&best.tail_calls,
+					.loops = new &&best.loops,
+					.check_frees = all &&best.hold ? 1000 : 0,
 					.scopes = &scope,
 					.scope_count = scopes,
 					.scope_only = kind == SCOPES_AND_ALL,
 					.figures = figures,
 					.gate = !old,
 					.guard = {.period = all},
-					.hold_at_end = !old && best.hold,
-					.wait_loaded = !old && best.hold};
+					.hold_at_end = !old &&best.hold,
+					.wait_loaded = !old &&best.hold};
 	size_t programs = 0, too_many = 0, too_deep = 0, sharing = 0, scoped = 0, i = 0;
 
 	assert_non_null(skel);
 	configure(skel, &options, all);
 	programs_choose(skel, &options, &programs_used);
+	add_later(skel, &options, &programs_used);
 	bpf_object__for_each_program(program, skel->obj)
 	{
 		/* 4: the statistics only */
@@ -227,6 +245,15 @@ static void test_names_of_functions(void **state)
 	(void)state;
 	assert_true(names_kernel_functions(true));
 	assert_false(names_kernel_functions(false));
+}
+
+/* Where nothing can come later, and no function can be called many times. */
+static void test_all_at_once(void **state)
+{
+	(void)state;
+	best_plan(&best);
+	if (!best.old)
+		load(AT_ONCE);
 }
 
 static void test_with_all_options(void **state)
@@ -346,7 +373,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_functions), cmocka_unit_test(test_with_all_options),
 		cmocka_unit_test(test_with_scopes),	   cmocka_unit_test(test_as_before_5_15),
 		cmocka_unit_test(test_without_sessions),   cmocka_unit_test(test_with_figures),
-		cmocka_unit_test(test_stack_of_calls),
+		cmocka_unit_test(test_stack_of_calls),	   cmocka_unit_test(test_all_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
