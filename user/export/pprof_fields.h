@@ -30,11 +30,7 @@ enum location_field {
 	LOCATION_LINE = 4,
 };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
-enum function_field {
-	FUNCTION_ID = 1,
-	FUNCTION_NAME = 2,
-	FUNCTION_FILENAME = 4
-};
+enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4 };
 enum mapping_field {
 	MAPPING_ID = 1,
 	MAPPING_START = 2,
