@@ -72,8 +72,12 @@ static __always_inline void mapped_note_size(const struct live_key *key, uint64_
 	if (!config.search_unmapped || key->address & (config.page_size - 1))
 		return;
 	largest = *(volatile uint64_t *)&shared.largest_mapping;
+	/*
+	 * Of two at once the larger one may be lost, and is noted when its like comes again. An exchange would be
+	 * exact, but kernels before 5.12 refuse programs that have one anywhere.
+	 */
 	if (size > largest)
-		__sync_val_compare_and_swap(&shared.largest_mapping, largest, size);
+		*(volatile uint64_t *)&shared.largest_mapping = size;
 }
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "bpf/alloc.h"
 #include "bpf/process.h"
+#include "bpf/unmap.h"
 #include "bpf/usdt.h"
 
 static __always_inline union probe_cookie fixed_cookie(void)
@@ -37,6 +38,12 @@ SEC("?uprobe")
 int old_free_enter(struct pt_regs *ctx)
 {
 	return release(ctx, fixed_cookie());
+}
+
+SEC("?uprobe")
+int old_unmap_enter(struct pt_regs *ctx)
+{
+	return unmaps(ctx);
 }
 
 SEC("?uprobe")

@@ -59,6 +59,18 @@ static __always_inline uint64_t unmap_block(struct thread_state *thread, uint32_
 	return size;
 }
 
+#ifdef MEMLEAKBPF_OLD_KERNEL
+/* These refuse a program that has a callback, even one that it never comes to. */
+static __always_inline void unmap_rest(struct unmapping *u)
+{
+	(void)u;
+}
+
+static __always_inline void unmap_below(struct unmapping *u)
+{
+	(void)u;
+}
+#else
 static long unmap_next(uint32_t i, struct unmapping *u)
 {
 	uint64_t empty, size;
@@ -127,6 +139,108 @@ static __always_inline void unmap_below(struct unmapping *u)
 	end = below.at + value->size;
 	unmap_part(value, u->target_id, below.at, u->at, u->end - u->at);
 	u->at = end;
+}
+#endif
+
+/*
+ * The thread's latest mapping is known by its range. True: it is that one.
+ */
+static __always_inline bool unmap_inside(struct thread_state *thread, struct unmapping *u)
+{
+	uint64_t start = thread->mmap_address, end = start + thread->mmap_size;
+	struct live_key key = {.address = start, .target_id = u->target_id};
+	struct live_value *value;
+
+	if (u->at <= start || u->at >= end)
+		return false;
+	value = bpf_map_lookup_elem(&live, &key);
+	if (!value || value->size != thread->mmap_size)
+		return false;
+	unmap_part(value, u->target_id, start, u->at, u->end - u->at);
+	thread->mmap_size = value->size;
+	u->at = end;
+	return true;
+}
+
+/*
+ * PHP cuts the end off a huge block that gets smaller (zend_mm_chunk_truncate(), Zend/zend_alloc.c).
+ * Where the block begins is not said, but it is at a multiple of ZEND_MM_CHUNK_SIZE. One that was
+ * mapped before the attach is not found, and another one in front of it ends before.
+ */
+#define ARENA_MULTIPLE (2ull << 20)
+#define ARENA_REACH    512 /* multiples: 1 GiB */
+
+struct arena_search {
+	uint64_t start;
+	uint32_t target_id;
+};
+
+/* 1: enough. */
+static long arena_look_at(uint32_t i, struct arena_search *search)
+{
+	(void)i;
+	if (arena_at(search->target_id, search->start))
+		return 1;
+	search->start -= ARENA_MULTIPLE;
+	return 0;
+}
+
+/* The verifier follows each turn of a loop, but goes through a callback once. */
+static __always_inline void arena_search_back(struct arena_search *search)
+{
+	uint32_t i;
+
+#ifndef MEMLEAKBPF_OLD_KERNEL
+	if (config.loops) {
+		bpf_loop(ARENA_REACH, arena_look_at, search, 0);
+		return;
+	}
+#endif
+	for (i = 0; i < ARENA_REACH; i++) {
+		if (arena_look_at(i, search))
+			break;
+	}
+}
+
+static __always_inline bool unmap_in_arena(const struct pt_regs *ctx, uint32_t target_id,
+					   uint64_t address, uint64_t size)
+{
+	struct arena_search search = {.start = (address - 1) & ~(ARENA_MULTIPLE - 1),
+				      .target_id = target_id};
+	struct live_value *value;
+	uint64_t start;
+
+	if (!pool_of_any_size_calls(ctx, target_id))
+		return false;
+	arena_search_back(&search);
+	start = search.start;
+	value = arena_at(target_id, start);
+	if (!value || address - start >= value->size)
+		return false;
+	unmap_part(value, target_id, start, address, size);
+	return true;
+}
+
+/* On munmap(). */
+static __always_inline int unmaps(struct pt_regs *ctx)
+{
+	uint64_t address = regs_argument(ctx, 1), begun;
+	uint64_t size = size_in_pages(regs_argument(ctx, 2));
+	struct thread_state *thread = NULL;
+	struct unmapping rest = {.at = address, .end = address + size};
+	struct target_info target;
+
+	if (!current_watched(&target, &thread) || rest.end <= address)
+		return 0;
+	rest.target_id = target.id;
+	begun = unmap_block(thread, target.id, address, rest.end);
+	if (begun)
+		rest.at += size_in_pages(begun);
+	else if ((!thread || !unmap_inside(thread, &rest)) &&
+		 !unmap_in_arena(ctx, target.id, address, size))
+		unmap_below(&rest);
+	unmap_rest(&rest);
+	return 0;
 }
 
 #endif

@@ -118,6 +118,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	} pairs[] = {
 		{skel->progs.alloc_enter, skel->progs.old_alloc_enter},
 		{skel->progs.free_enter, skel->progs.old_free_enter},
+		{skel->progs.unmap_enter, skel->progs.old_unmap_enter},
 		{skel->progs.on_unwind, skel->progs.old_on_unwind},
 		{NULL, skel->progs.old_usdt_alloc},
 		{skel->progs.usdt_free, skel->progs.old_usdt_free},
@@ -134,7 +135,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 		.alloc_session = skel->progs.alloc_session,
 		.alloc_return = skel->progs.alloc_return,
 		.free_enter = old ? skel->progs.old_free_enter : skel->progs.free_enter,
-		.unmap_enter = skel->progs.unmap_enter,
+		.unmap_enter = old ? skel->progs.old_unmap_enter : skel->progs.unmap_enter,
 		.on_unwind = old ? skel->progs.old_on_unwind : skel->progs.on_unwind,
 		.on_leave = skel->progs.on_leave,
 		.leave = options->hold_at_end,
