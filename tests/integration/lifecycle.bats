@@ -541,6 +541,62 @@ signal_passed_on() {
 	until_true "$DEADLINE" eval '! alive "$T_PID"' || fail 'the command did not end'
 }
 
+# has_opened KIND: the tool that stands still has such a thing of BPF's: a map, a program, a link.
+has_opened() {
+	find "/proc/$TOOL_PID/fd" -lname "anon_inode:bpf[-_]$1" 2>/dev/null | grep -q .
+}
+
+stands_still() {
+	[[ $(awk '/^State:/ { print $2 }' "/proc/$TOOL_PID/status") == T ]]
+}
+
+# start_and_signal SIGNAL KIND TOOL'S ARG…: the tool gets it as soon as it has a KIND and no link yet. It stands still meanwhile, so that
+# it is known how far it is; where it was too fast it is begun anew. STATUS.
+start_and_signal() {
+	local wanted=$1 kind=$2 end=$((SECONDS + DEADLINE)) caught='' signal
+	shift 2
+
+	until [[ -n $caught ]]; do
+		signal=$wanted
+		[[ $SECONDS -lt $end ]] || fail "the tool was never seen with a $kind and without a link"
+		STATUS=0
+		"$TOOL" "$@" >"$D/report" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+		TOOL_PID=$!
+		PIDS+=("$TOOL_PID")
+		until has_opened "$kind" || ! alive "$TOOL_PID"; do
+			[[ $SECONDS -lt $end ]] || fail "the tool has no $kind"
+		done
+		kill -STOP "$TOOL_PID"
+		until_true "$DEADLINE" stands_still || fail 'the tool does not stand still'
+		has_opened link || caught=yes
+		[[ -n $caught ]] || signal=KILL
+		kill -s "$signal" "$TOOL_PID"
+		kill -CONT "$TOOL_PID" 2>/dev/null || :
+		wait "$TOOL_PID" 2>/dev/null || STATUS=$?
+	done
+}
+
+@test "a signal during the start ends the tool at once: nothing was attached, the command did not begin" {
+	start_target "$TARGETS/leaf"
+	for signal in TERM INT; do
+		for kind in map prog; do
+			for way in "-p $T_PID" "--gate -p $T_PID" "-- touch $D/begun" 'survey --gate --keep comm=leaf'; do
+				# shellcheck disable=SC2086 # several words
+				start_and_signal $signal $kind $way
+				[[ $STATUS -eq $((128 + $(kill -l $signal))) ]] || fail "$way: status $STATUS"
+				[[ ! -s $D/report && ! -s $D/tool.err ]] || fail "$way: it went on: $(cat "$D/report")"
+				[[ ! -e $D/begun ]] || fail 'the command was begun'
+			done
+		done
+	done
+	# It is as it was.
+	attach
+	tell go
+	snap
+	same
+	end_target
+}
+
 @test "run: no such command, or one that cannot be executed" {
 	# As shells, env and timeout have it: 127 and 126.
 	run_tool -- /nonexistent/command

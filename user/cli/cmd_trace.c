@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "user/base/log.h"
+#include "user/base/starting.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
@@ -21,6 +22,8 @@ static int cmd_trace_add_pids(struct session *session, const struct watch_config
 	for (size_t i = 0; i < config->pids.count; i++) {
 		int err = trace_add_process(session_trace(session), config->pids.pids[i]);
 
+		if (err == -ECANCELED)
+			return err;
 		added += !err;
 		first = first ? first : err;
 	}
@@ -50,6 +53,8 @@ static int cmd_trace_select(struct session *session, const struct watch_config *
 	if (!*out)
 		return log_errno(ENOMEM, "looking for processes");
 	err = selection_scan(*out, cmd_trace_add, session, &found);
+	if (starting_is_cancelled())
+		return -ECANCELED;
 	if (err || found || config->pids.count)
 		return err;
 	log_error("no process that can be traced matches %s",
@@ -62,7 +67,7 @@ static int cmd_trace_watch(const struct watch_config *config)
 	const struct trace_needs needs = session_needs(config);
 	struct selection *selection = NULL;
 	struct session *session;
-	int status, result_status, err = session_new(config, &session);
+	int status, result_status, close_err, err = session_new(config, &session);
 
 	if (err)
 		return 1;
@@ -73,8 +78,11 @@ static int cmd_trace_watch(const struct watch_config *config)
 	if (!err)
 		err = loop_run(session, config, selection, 0, &status);
 	selection_free(selection);
-	result_status = session_status(session, 0);
-	return session_free(session) || err ? 1 : result_status;
+	result_status = err == -ECANCELED ? 0 : session_status(session, 0);
+	close_err = session_free(session);
+	if (err == -ECANCELED)
+		starting_obey();
+	return close_err || err ? 1 : result_status;
 }
 
 static int cmd_trace_exit_status(int wait_status)
@@ -96,6 +104,8 @@ static int cmd_trace_start(struct session *session, const struct watch_config *c
 	trace_drop_privileges(session_trace(session), &needs);
 	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
 				 closure->count);
+	if (!err && starting_is_cancelled())
+		err = -ECANCELED;
 	if (err) {
 		launch_abort(&launch);
 		return err;
@@ -125,6 +135,8 @@ static int cmd_trace_run(const struct watch_config *config, const struct launch_
 		status = session_status(session, cmd_trace_exit_status(status));
 	close_err = session_free(session);
 	closure_free(closure);
+	if (err == -ECANCELED)
+		starting_obey();
 	if (err || close_err)
 		return 1;
 	return status;

@@ -37,7 +37,6 @@ void attach_plan(struct features *features, enum attach_mode wanted, struct atta
 	out->old = out->possible && !cookie;
 	out->hold = cookie && features_have(features, FEATURE_UPROBE_SLEEPS);
 	out->hold_new = out->hold && features_have(features, FEATURE_TASK_WORK);
-	out->sleepers = features_have(features, FEATURE_THREAD_ITERATOR);
 	out->task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE);
 	out->find_vma = features_have(features, FEATURE_FIND_VMA);
 	out->loops = features_have(features, FEATURE_LOOP);

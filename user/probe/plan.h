@@ -16,7 +16,6 @@ struct attach_plan {
 	bool old;	   /* before 5.15: bpf/old.bpf.c's programs, and stacks by frame pointers */
 	bool hold;	   /* a process can be held at its end (bpf/leave.bpf.c) */
 	bool hold_new;	   /* a new process can be held before it runs (bpf/hold.h) */
-	bool sleepers;	   /* there is an iterator over the threads of one process */
 	bool task_storage; /* programs may keep data with a thread */
 	bool find_vma;	   /* the kernel can be asked what is mapped at an address */
 	bool loops;	   /* programs may have the kernel call a function many times */

@@ -164,6 +164,9 @@ int loop_run(struct session *session, const struct watch_config *config,
 	char why[32] = "--duration";
 	int err = loop_events_open(config->pace.interval_ns, &events);
 
+	/* It takes the signals from here on. */
+	trace_started(session_trace(session));
+
 	while (!err && !loop_finished(&loop))
 		err = loop_turn(&loop, &events);
 	/* What the targets did until now, their ends included. */

@@ -288,6 +288,7 @@ static int session_start_trace(struct session *s)
 		.max_stacks = o->trace.max_stacks,
 		.hold_at_end = o->verdict.wanted,
 		.wait_loaded = true,
+		.starting = !o->viewer,
 		.copies = o->verdict.by_copy,
 		.check_frees = o->trace.check_frees,
 		.guard = o->trace.guard,

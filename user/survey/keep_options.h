@@ -7,6 +7,6 @@
 #include "user/trace/trace.h"
 
 /* For trace_options_choose() and trace_new(); what it points to is the config's. */
-struct trace_options keep_trace_options(const struct survey_config *config);
+struct trace_options keep_trace_options(const struct survey_config *config, bool starting);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/starting.h"
 #include "user/base/util.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
@@ -275,8 +276,14 @@ static int survey_go_on(struct survey_loop *s)
 	if (!err) {
 		s->reporter = survey_reporter_new(s->config, s->history, s->scope, s->driller,
 						  s->keeper, survey_reader_source(s->reader));
-		err = s->reporter ? survey_look(s) : log_errno(ENOMEM, "survey");
+		err = s->reporter ? 0 : log_errno(ENOMEM, "survey");
 	}
+	/* Before there is anything to report; under a viewer they are its own. */
+	if (!err && !s->config->viewer && starting_is_cancelled())
+		err = -ECANCELED;
+	err = err ?: survey_look(s);
+	if (s->keeper)
+		survey_keeper_started(s->keeper);
 	while (!err && !s->stop)
 		err = survey_turn(s, &events);
 	loop_events_close(&events);
@@ -369,7 +376,7 @@ int survey_run(const struct survey_config *config)
 					    .network = config->symbols.debuginfod};
 	struct profile_source source;
 	struct survey_loop s = {.config = config, .end_ns = clock_end_ns(config->pace.duration_ns)};
-	int err = survey_begin(&s);
+	int err = survey_begin(&s), end_err;
 
 	/*
 	 * Each window loads programs anew, and has the kernel count their run time: that takes
@@ -385,5 +392,8 @@ int survey_run(const struct survey_config *config)
 		err = survey_serving_start(&s.serving, &source);
 	if (!err)
 		err = survey_go_on(&s);
-	return survey_end(&s) ?: err;
+	end_err = survey_end(&s);
+	if (err == -ECANCELED)
+		starting_obey();
+	return end_err ?: err;
 }

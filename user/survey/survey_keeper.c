@@ -42,9 +42,9 @@ struct survey_keeper {
 	struct keep_drills drills;
 	struct keep_ends ends;
 	struct keep_shares shares;
-	uint64_t memory_ns; /* is looked at again then */
-	bool hungry;	    /* some wait for the next tick only */
-	int error;	    /* from inside a callback */
+	uint64_t memory_ns;   /* is looked at again then */
+	bool hungry, started; /* some wait for the next tick only; survey_keeper_started() */
+	int error;	      /* from inside a callback */
 	uint64_t lost[LOST_CAUSES];
 	struct survey_keep_report report;
 };
@@ -194,7 +194,7 @@ static int survey_keeper_load(struct survey_keeper *k)
 {
 	const struct trace_callbacks callbacks = {
 		.ctx = k, .attached = survey_keeper_on_attached, .ended = survey_keeper_on_ended};
-	struct trace_options t = keep_trace_options(k->config);
+	struct trace_options t = keep_trace_options(k->config, !k->started);
 	int err = trace_options_choose(&t, ATTACH_AUTO);
 
 	err = err ?: trace_new(&t, &callbacks, &k->trace);
@@ -203,6 +203,12 @@ static int survey_keeper_load(struct survey_keeper *k)
 	keep_budget_begin(&k->budget, k->config->keep.rate, monotonic_ns());
 	trace_alarm_at(k->trace, keep_budget_alarm(&k->budget));
 	return 0;
+}
+
+void survey_keeper_started(struct survey_keeper *k)
+{
+	k->started = true;
+	trace_started(k->trace);
 }
 
 int survey_keeper_fd(const struct survey_keeper *k)

@@ -31,6 +31,9 @@ struct survey_keeper *survey_keeper_new(const struct survey_config *config, stru
 /* Gives all functions their bytes back. NULL is fine. */
 void survey_keeper_free(struct survey_keeper *keeper);
 
+/* The survey's loop takes signals from here on: trace_options.starting. */
+void survey_keeper_started(struct survey_keeper *keeper);
+
 /* To be polled for reading; -1: nothing is loaded yet. */
 int survey_keeper_fd(const struct survey_keeper *keeper);
 

@@ -279,6 +279,17 @@ static bool capture_all_known(const struct capture *c)
 	return true;
 }
 
+/* Loaded when a first one is stopped, which most traces never do. NULL: the kernel cannot. */
+static const struct stop_sleepers *capture_sleepers(struct trace *trace)
+{
+	if (trace->options.sleepers && !trace->sleepers && sleepers_new(&trace->sleepers)) {
+		log_debug("threads that sleep are woken when a verdict stops them: no iterator "
+			  "over them");
+		trace->options.sleepers = false;
+	}
+	return sleepers_for_stop(trace->sleepers);
+}
+
 static int capture_stop_and_read(struct capture *c, uint64_t max_pause_ns,
 				 char reason[static REASON_MAX])
 {
@@ -291,8 +302,8 @@ static int capture_stop_and_read(struct capture *c, uint64_t max_pause_ns,
 	if (c->target->hold)
 		err = freeze_run_held(c->freeze, TAKE_PTR(c->target->hold), &hooks, reason);
 	else
-		err = freeze_run(c->freeze, max_pause_ns, sleepers_for_stop(c->trace->sleepers),
-				 &hooks, reason);
+		err = freeze_run(c->freeze, max_pause_ns, capture_sleepers(c->trace), &hooks,
+				 reason);
 	capture_join(c);
 	/* The counters of the moment came with a snapshot of their own. */
 	v = &c->snapshot->verdict;

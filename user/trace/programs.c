@@ -105,10 +105,35 @@ static void programs_prepare_managed(const struct memleakbpf *skel,
 			bpf_program__get_expected_attach_type(managed[i].usual));
 }
 
+/* What no place of attach.h has. */
+static void programs_choose_rest(struct memleakbpf *skel, const struct trace_options *options,
+				 const struct attach_programs *out)
+{
+	bool hold = options->children == CHILDREN_EXACT;
+
+	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
+	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
+	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);
+	bpf_map__set_autocreate(skel->maps.bad_accesses, out->guard);
+	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
+	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
+	bpf_program__set_autoload(skel->progs.on_fork, !hold);
+	bpf_program__set_autoload(skel->progs.on_exec, !hold);
+	bpf_map__set_autocreate(skel->maps.holds, hold);
+	bpf_map__set_autocreate(skel->maps.slot_numbers, options->old);
+	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.python_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.hotspot_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.ruby_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.php_threads, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.perl_threads, options->task_storage);
+}
+
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out)
 {
-	bool old = options->old, hold = options->children == CHILDREN_EXACT;
+	bool old = options->old;
 	/*
 	 * Programs that only one kind of kernel can load, with what stands in for them on the
 	 * other. NULL: nothing does, or it stands beside.
@@ -160,23 +185,7 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	out->usdt_alloc = old ? skel->progs.old_usdt_alloc : out->alloc_enter;
 	attach_prepare(options->attach, out);
 	programs_prepare_managed(skel, options, out);
-	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
-	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
-	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);
-	bpf_map__set_autocreate(skel->maps.bad_accesses, out->guard);
-	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
-	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
-	bpf_program__set_autoload(skel->progs.on_fork, !hold);
-	bpf_program__set_autoload(skel->progs.on_exec, !hold);
-	bpf_map__set_autocreate(skel->maps.holds, hold);
-	bpf_map__set_autocreate(skel->maps.slot_numbers, old);
-	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.python_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.hotspot_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.ruby_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.php_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.perl_threads, options->task_storage);
+	programs_choose_rest(skel, options, out);
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	skel->rodata->unwind_config.page_size = (uint32_t)page_size();

@@ -120,6 +120,10 @@ int sleepers_new(struct sleepers **out)
 	if (err)
 		goto fail;
 	s->for_stop.fds[0] = bpf_program__fd(s->skel->progs.sleepers);
+	/* Before 6.1 there is an iterator over threads, but not over those of one process. */
+	err = sleepers_walk_over(s, getpid());
+	if (err)
+		goto fail;
 	*out = s;
 	return 0;
 fail:

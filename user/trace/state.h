@@ -34,7 +34,8 @@ struct trace {
 	struct trace_options options;
 	struct trace_callbacks callbacks;
 	struct memleakbpf *skel;
-	struct sleepers *sleepers; /* NULL: the kernel cannot, all threads are stopped */
+	struct sleepers *
+		sleepers; /* NULL: none has been stopped yet, or the kernel cannot: all are stopped */
 	struct attach_programs programs;
 	struct later later;
 	struct gate_nop gate_nop; /* with options.gate: gated.h; with options.guard: guarded.h */

@@ -7,6 +7,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
+#include "user/base/starting.h"
 #include "user/base/util.h"
 #include "user/process/proc.h"
 #include "user/trace/anchor.h"
@@ -321,9 +322,12 @@ static void target_spread_known(struct trace *trace, const struct target *first,
 
 int target_attach_object(struct trace *trace, struct target *target, struct object *object)
 {
-	struct known_object *known = known_object_get(trace, object);
+	struct known_object *known;
 	int err;
 
+	if (trace->options.starting && starting_is_cancelled())
+		return -ECANCELED;
+	known = known_object_get(trace, object);
 	if (!known)
 		return -ENOMEM;
 	err = target_attach_allocator(trace, target, known);

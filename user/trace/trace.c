@@ -11,6 +11,7 @@
 
 #include "user/base/log.h"
 #include "user/base/page.h"
+#include "user/base/starting.h"
 #include "user/base/util.h"
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
@@ -229,6 +230,26 @@ static int trace_load(struct trace *trace)
 	return err ? trace_explain_load_failure(err) : trace_prepare_old(trace);
 }
 
+/* Nothing is attached yet, and no thread of ours is there. */
+static int trace_load_starting(struct trace *trace)
+{
+	struct starting before;
+	int err;
+
+	if (!trace->options.starting)
+		return trace_load(trace);
+	starting_begin(&before);
+	err = trace_load(trace);
+	starting_end(&before);
+	return err;
+}
+
+void trace_started(struct trace *trace)
+{
+	if (trace)
+		trace->options.starting = false;
+}
+
 /* The process tracepoints come before any target, so that no fork or exec of one is missed. */
 static int trace_attach_process_events(struct trace *trace)
 {
@@ -286,7 +307,7 @@ static bool trace_follows(void *ctx, pid_t pid)
 
 static int trace_start(struct trace *trace)
 {
-	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace) ?: trace_load(trace);
+	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace) ?: trace_load_starting(trace);
 	struct live_clock clock;
 
 	if (!err)
@@ -307,9 +328,6 @@ static int trace_start(struct trace *trace)
 		err = trace_attach_process_events(trace);
 	if (err)
 		return err;
-	if (trace->options.sleepers && sleepers_new(&trace->sleepers))
-		log_debug("threads that sleep are woken when a verdict stops them: no iterator "
-			  "over them");
 	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	trace->ends_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (trace->epoll_fd < 0 || trace->ends_fd < 0)

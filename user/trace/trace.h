@@ -79,8 +79,8 @@ struct trace_options {
 	bool hold_at_end;
 	/* a target waits, when it has loaded libraries, until allocators among them have probes */
 	bool wait_loaded;
-	bool copies;	    /* verdicts are taken from a copy of the target: --snapshot=fork */
-	bool sleepers;	    /* threads that sleep can be looked at without waking them */
+	bool copies;   /* verdicts are taken from a copy of the target: --snapshot=fork */
+	bool sleepers; /* threads that sleep are not woken to be looked at, if the kernel can */
 	bool managed_later; /* what follows runtimes is loaded when a target has one: bpf/managed.h */
 	bool loops;	    /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
@@ -88,6 +88,11 @@ struct trace_options {
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
 	bool ages_seldom;     /* and are so many that ages may be some seconds old */
 	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */
+	/*
+	 * A signal that ends the tool ends it at once (user/base/starting.h), until trace_started(); else
+	 * it waits for who looks for it. No thread of ours may be there yet.
+	 */
+	bool starting;
 	struct guard_options guard;
 	struct figures_kept figures; /* what to keep of stacks beside their counters */
 	bool group_sizes; /* with figures.sizes: a row for each size of a stack's live blocks */
@@ -138,6 +143,9 @@ struct trace_callbacks {
  */
 int trace_new(const struct trace_options *options, const struct trace_callbacks *callbacks,
 	      struct trace **out);
+
+/* From now on signals are somebody else's: options.starting. NULL is fine. */
+void trace_started(struct trace *trace);
 
 /* What the targets ask for that most do not. */
 struct trace_needs {

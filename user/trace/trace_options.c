@@ -28,7 +28,7 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 			 "machine "
 			 "pays a trap (0.5 to 4 us) each time that it calls a function that is "
 			 "traced, and valgrind and the like, started meanwhile, die of SIGTRAP");
-	options->sleepers = plan->sleepers;
+	options->sleepers = !plan->old;
 	/* It has not been seen to work there. */
 	options->copies &= !plan->old;
 	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
