@@ -302,6 +302,38 @@ late_provider_at_once() {
 	end_target
 }
 
+@test "a Go program without C code: it is said to be one, by -p, record and as a COMMAND" {
+	need go
+	mkdir "$D/pure"
+	cat >"$D/pure/main.go" <<-'END'
+		package main
+
+		import "os"
+
+		func main() {
+			println("ready", os.Getpid())
+			os.Stdin.Read(make([]byte, 1))
+		}
+	END
+	printf 'module pure\n' >"$D/pure/go.mod"
+	# As small as people make them: without symbols.
+	(cd "$D/pure" && env GOCACHE="$BUILD/go/cache" GOPATH="$BUILD/go" GOPROXY=off CGO_ENABLED=0 go build -ldflags='-s -w' -o pure .) || fail 'go build'
+	"$D/pure/pure" 2>"$D/pure.out" <><(:) 3>&- &
+	PIDS+=($!)
+	until_true "$DEADLINE" grep -q ready "$D/pure.out" || fail 'it does not begin'
+	go_is_said() {
+		grep -q "a Go program without C code has a heap of Go's own" <<<"$ERR" || fail "$ERR"
+		! grep -q stripped <<<"$ERR" || fail "$ERR"
+	}
+	run_tool -p "${PIDS[-1]}"
+	[[ $STATUS -eq 1 ]] || fail "$STATUS"
+	go_is_said
+	run_tool record -p "${PIDS[-1]}" -o "$D/none.mlb"
+	go_is_said
+	run_tool -- "$D/pure/pure" </dev/null
+	go_is_said
+}
+
 stripped_program() {
 	strip -o "$D/stripped" "$TARGETS/leaf.static"
 }

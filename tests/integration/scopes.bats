@@ -363,3 +363,20 @@ estimated() {
 	holds '[.stacks[] | select(.scope == "handle_request").live.bytes] == [12 * 512]'
 	holds '[.stacks[] | select(.scope_tag == "GET").live.count] == [2]'
 }
+
+@test "a function of a script: that such ones cannot be scopes is said, and of which language it is" {
+	need python3
+	cat >"$D/script.py" <<-'END'
+		import sys
+		def handle():
+		    sys.stdin.read(1)
+		print("ready", flush=True)
+		handle()
+	END
+	python3 "$D/script.py" >"$D/script.out" <><(:) 3>&- &
+	PIDS+=($!)
+	until_true "$DEADLINE" grep -q ready "$D/script.out" || fail 'it does not begin'
+	run_tool --scope handle -p "${PIDS[-1]}" -n 1
+	refused 1 'functions of Python cannot be scopes' || fail "$ERR"
+	! grep -q 'spelled' <<<"$ERR" || fail "$ERR"
+}

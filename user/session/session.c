@@ -112,6 +112,7 @@ static void session_on_ended(void *ctx, struct target *target)
 static void session_on_untraced(void *ctx, struct target *target)
 {
 	struct session *s = ctx;
+	const char *further;
 
 	s->untraced_command |= target_pid(target) == s->command;
 	if (s->config->trace.attach == ATTACH_USDT) {
@@ -133,11 +134,16 @@ static void session_on_untraced(void *ctx, struct target *target)
 	/* A script may run a thousand such. */
 	if (++s->untraced_count > UNTRACED_NAMED)
 		return;
+	further = s->untraced_count == UNTRACED_NAMED ? "; further ones are not named" : "";
+	if (target_is_go(target)) {
+		log_warn("process %d (%s): " TRACE_GO_TEXT "%s", target_pid(target),
+			 target_comm(target), target_pid(target), further);
+		return;
+	}
 	log_warn("process %d (%s): no allocator found in it, so nothing of it is traced (a static, "
 		 "stripped or 32-bit program?); name one with -O, --symbols-prefix or --alloc-fn "
 		 "and --free-fn%s",
-		 target_pid(target), target_comm(target),
-		 s->untraced_count == UNTRACED_NAMED ? "; further ones are not named" : "");
+		 target_pid(target), target_comm(target), further);
 }
 
 /* A report of all targets that live. */

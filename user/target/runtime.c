@@ -89,6 +89,17 @@ const char *runtime_not_followed(enum runtime runtime, const char **instead)
 	return runtime == RUNTIME_DOTNET ? ".NET" : NULL;
 }
 
+const char *runtime_managed_language(enum runtime runtime)
+{
+	static const char *const languages[RUNTIMES] = {
+		[RUNTIME_PYTHON] = "Python", [RUNTIME_PHP] = "PHP",   [RUNTIME_JVM] = "Java",
+		[RUNTIME_V8] = "JavaScript", [RUNTIME_RUBY] = "Ruby", [RUNTIME_PERL] = "Perl",
+		[RUNTIME_DOTNET] = ".NET",
+	};
+
+	return languages[runtime];
+}
+
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)
 {
 	static const struct runtime_pool php = {.shown = "arena growth, sampled: one per 2 MiB"};

@@ -40,4 +40,7 @@ const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version);
 /* What a language whose frames are not followed is called, and what its stacks have instead. NULL: they are. Static. */
 const char *runtime_not_followed(enum runtime runtime, const char **instead);
 
+/* "Python": a language whose functions are no code of a file; NULL: Go's are, or there is none. Static. */
+const char *runtime_managed_language(enum runtime runtime);
+
 #endif

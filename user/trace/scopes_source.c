@@ -11,6 +11,7 @@
 #include "user/target/image.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
+#include "user/trace/target_runtimes.h"
 
 /* Inlined calls that are named. */
 #define CALLS_NAMED 5
@@ -97,6 +98,7 @@ static bool scopes_find_calls(const struct trace *trace, const struct target *ta
 int scopes_say_missing(const struct trace *trace, const struct target *target, size_t spec)
 {
 	const struct scope_spec *scope = &trace->options.scopes[spec];
+	const char *language = target_managed_language(target);
 	char calls[1024];
 
 	if (trace->scopes->placeless[spec])
@@ -113,6 +115,11 @@ int scopes_say_missing(const struct trace *trace, const struct target *target, s
 			  "function around it, or have it compiled with "
 			  "__attribute__((noinline))",
 			  scope->text, target->pid, target->comm, calls);
+	else if (language)
+		log_error("--scope %s: process %d (%s) has no native function of that name, and "
+			  "functions of %s cannot be scopes: no code of a file is theirs; "
+			  "OBJECT:FUNCTION is for a library that is loaded later",
+			  scope->text, target->pid, target->comm, language);
 	else
 		log_error("--scope %s: process %d (%s) has no function of that name (has it "
 			  "symbols? is the name spelled as in its stacks?); OBJECT:FUNCTION is for "

@@ -46,6 +46,9 @@ static int target_say_no_allocator(const struct trace *trace, const struct targe
 		log_error("process %d (%s) maps no object that matches -O %s and has allocator "
 			  "functions",
 			  target->pid, target->comm, o->object);
+	else if (target_is_go(target))
+		log_error("process %d (%s): " TRACE_GO_TEXT, target->pid, target->comm,
+			  target->pid);
 	else
 		log_error(
 			"process %d (%s): no allocator found: nothing that it maps defines malloc "
@@ -130,7 +133,10 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 	int err = target_open_pidfd(trace, target);
 
 	if (err)
-		return err;
+		return err == -ESRCH || err == -ENOMEM
+			       ? err
+			       : log_errno(err, "process %d: its end cannot be watched",
+					   target->pid);
 	target->runs = true;
 	target_identify(trace, target);
 	log_progress("attaching to %d (%s) ...", target->pid, target->comm);

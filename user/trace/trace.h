@@ -228,6 +228,12 @@ int trace_fd(const struct trace *trace);
 /* Takes in what the kernel has sent; calls the callbacks. Never blocks. */
 int trace_process(struct trace *trace);
 
+/* What is said of a Go program in which nothing can be traced; takes the PID. */
+#define TRACE_GO_TEXT                                                                       \
+	"a Go program without C code has a heap of Go's own, and no malloc: nothing of it " \
+	"is traced; memleakbpf inspect -p %d says where its memory is, memleakbpf survey "  \
+	"how it grows, and its own net/http/pprof who allocates"
+
 /* Targets that have not ended. */
 size_t trace_target_count(const struct trace *trace);
 
@@ -247,6 +253,8 @@ void trace_tell_untraced(struct trace *trace, uint64_t min_ns);
 uint32_t target_number(const struct target *target); /* snapshot.target_id of its snapshots */
 pid_t target_pid(const struct target *target);
 const char *target_comm(const struct target *target);
+/* It maps Go's runtime, whose heap is its own: that of cgo's C code is malloc's. */
+bool target_is_go(const struct target *target);
 /* Its allocations are what it tells by USDT probes. */
 bool target_tells(const struct target *target);
 /* callbacks.attached has been called: what it allocates is counted. */
