@@ -245,3 +245,24 @@ filters_by_process() {
 	refused 1 "$D/secret:1: "
 	[[ $ERR != *secret* || $ERR != *root:* ]] || fail "it says what is in the file: $ERR"
 }
+
+# looks: inspect -i, until the first of its looks is there, and its first copy with it.
+looks() {
+	"$TOOL" inspect -p "$T_PID" -i 1h -f json >"$D/looks" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true "$DEADLINE" grep -q '"memory"' "$D/looks" || fail "no look: $(<"$D/tool.err")"
+}
+
+@test "inspect -p traces nothing, and gives up CAP_BPF and CAP_PERFMON as well" {
+	start_target "$TARGETS/leaf"
+	looks
+	confined
+	! capabilities "$TOOL_PID" | grep -E 'cap_(bpf|perfmon|sys_admin)' || fail 'it could trace'
+	kill "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	as_user +sys_ptrace,+dac_read_search
+	looks
+	[[ $(capabilities "$TOOL_PID" | xargs) == 'cap_dac_read_search cap_sys_ptrace' ]] || fail "$(capabilities "$TOOL_PID")"
+	end_target
+}

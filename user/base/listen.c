@@ -62,9 +62,30 @@ bool listen_is_loopback(const struct sockaddr_storage *address)
 	return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 }
 
+/* Of a valid one, without its port. */
+static size_t listen_host_length(const char *host)
+{
+	return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+}
+
+bool listen_host_is_valid(const char *host)
+{
+	/* RFC 3986, 3.2.2: unreserved, sub-delims and % of a name; what a literal has. */
+	static const char name[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "-._~!$&'()*+,;=%";
+	static const char literal[] = "0123456789abcdefABCDEF:.";
+	size_t len = host[0] == '[' ? 1 + strspn(host + 1, literal) : strspn(host, name);
+
+	if (!len || (host[0] == '[' && (len == 1 || host[len++] != ']')))
+		return false;
+	if (!host[len])
+		return true;
+	return host[len] == ':' && !host[len + 1 + strspn(host + len + 1, "0123456789")];
+}
+
 bool listen_host_is(const char *host, const char *name)
 {
-	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	size_t len = listen_host_length(host);
 	struct sockaddr_storage address;
 	char text[LISTEN_TEXT_MAX];
 

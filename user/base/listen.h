@@ -18,6 +18,9 @@ int listen_parse(const char *text, struct sockaddr_storage *address);
 /* Can it only be reached from this machine? */
 bool listen_is_loopback(const struct sockaddr_storage *address);
 
+/* Is it a Host header at all (RFC 9110, 7.2): a name or an address, and a port or none? */
+bool listen_host_is_valid(const char *host);
+
 /*
  * Does an HTTP Host header ("name:port", "[::1]:9435") have this name, in whatever case, or any
  * numeric address?

@@ -59,7 +59,7 @@ static void inspect_confine(struct inspect_command *c)
 	if (c->confined)
 		return;
 	c->confined = true;
-	if (privilege_drop(false, false))
+	if (privilege_drop_tracing())
 		log_debug("cannot drop privileges");
 	if (confine_tool(&needs))
 		log_debug("cannot give up system calls");

@@ -12,10 +12,10 @@
 
 #define MASK(capability) (UINT64_C(1) << (capability))
 
-#define KEPT                                                                                    \
-	(MASK(CAP_BPF) | MASK(CAP_PERFMON) | MASK(CAP_SYS_PTRACE) | MASK(CAP_DAC_READ_SEARCH) | \
-	 MASK(CAP_CHECKPOINT_RESTORE) | MASK(CAP_KILL) | MASK(CAP_SYS_RESOURCE) |               \
-	 MASK(CAP_SYS_NICE))
+#define KEPT_TO_TRACE (MASK(CAP_BPF) | MASK(CAP_PERFMON))
+#define KEPT_TO_LOOK                                                                       \
+	(MASK(CAP_SYS_PTRACE) | MASK(CAP_DAC_READ_SEARCH) | MASK(CAP_CHECKPOINT_RESTORE) | \
+	 MASK(CAP_KILL) | MASK(CAP_SYS_RESOURCE) | MASK(CAP_SYS_NICE))
 
 static int privilege_get(uint64_t *permitted, uint64_t *effective)
 {
@@ -109,18 +109,17 @@ int privilege_drop_thread(void)
 	return privilege_set(0, 0);
 }
 
-int privilege_drop(bool admin, bool files)
+/* CAP_SYS_ADMIN stays with `admin`, and where it stands for one of those that are to be kept. */
+static int privilege_drop_but(uint64_t kept, uint64_t lent, bool admin)
 {
-	uint64_t kept = KEPT, lent = 0, permitted, effective;
+	const uint64_t new = MASK(CAP_BPF) | MASK(CAP_PERFMON) | MASK(CAP_CHECKPOINT_RESTORE);
+	uint64_t permitted, effective;
 	int err = privilege_get(&permitted, &effective);
 
 	if (err)
 		return err;
-	if (admin || !(permitted & MASK(CAP_BPF)) || !(permitted & MASK(CAP_PERFMON)) ||
-	    !(permitted & MASK(CAP_CHECKPOINT_RESTORE)))
+	if (admin || kept & new & ~permitted)
 		kept |= MASK(CAP_SYS_ADMIN);
-	if (files && !geteuid())
-		lent = MASK(CAP_DAC_OVERRIDE);
 	/*
 	 * A program that we might be made to run gets nothing back. Needs CAP_SETPCAP, which goes
 	 * last.
@@ -133,4 +132,15 @@ int privilege_drop(bool admin, bool files)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	return privilege_set(permitted & (kept | lent), effective & kept);
+}
+
+int privilege_drop(bool admin, bool files)
+{
+	return privilege_drop_but(KEPT_TO_TRACE | KEPT_TO_LOOK,
+				  files && !geteuid() ? MASK(CAP_DAC_OVERRIDE) : 0, admin);
+}
+
+int privilege_drop_tracing(void)
+{
+	return privilege_drop_but(KEPT_TO_LOOK, 0, false);
 }

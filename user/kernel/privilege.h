@@ -42,6 +42,8 @@ bool privilege_admin(void);
  * no_new_privs. 0 or -errno, not logged; then nothing may have changed.
  */
 int privilege_drop(bool admin, bool files);
+/* The same of who traces nothing and only looks into processes: CAP_BPF and CAP_PERFMON go as well. */
+int privilege_drop_tracing(void);
 
 /*
  * For opening a file that the caller has named: until privilege_back() the calling thread opens

@@ -12,8 +12,12 @@
 
 #include "user/survey/shares.h"
 
-#define HTTP_CLIENTS_MAX       256
-#define HTTP_CLIENTS_PER_OWNER 128 /* a proxy's, or all of a user of this machine */
+/*
+ * A proxy's, or all of a user of this machine: more than can wait for their answers (PROFILE_QUEUE_MAX),
+ * so that the next one can be told that he has to wait, and another page is still to be had.
+ */
+#define HTTP_CLIENTS_PER_OWNER 192
+#define HTTP_CLIENTS_MAX       384
 
 struct http_client;
 

@@ -39,7 +39,7 @@ struct http_server {
 	_Atomic bool ends;
 	struct http_site sites[HTTP_SITES_MAX];
 	size_t site_count;
-	struct MHD_Response *home, *not_found, *not_allowed, *not_here;
+	struct MHD_Response *home, *not_found, *not_allowed, *not_here, *bad_host;
 	char home_text[256];
 	struct http_clients clients; /* of the thread */
 	bool resumed;		     /* a connection, since the library ran last; of the thread */
@@ -54,6 +54,7 @@ struct http_request {
 };
 
 static const char not_allowed_text[] = "only GET and HEAD are answered\n";
+static const char bad_host_text[] = "one Host header with a name and a port is wanted\n";
 static const char not_here_text[] = "no such name is served here: ask by the address, or give "
 				    "memleakbpf survey this name with --metrics-host\n";
 
@@ -171,6 +172,33 @@ static bool http_is_for_us(const struct http_server *s, struct MHD_Connection *c
 	       (s->name && listen_host_is(host, s->name));
 }
 
+static enum MHD_Result http_count_header(void *ctx, enum MHD_ValueKind kind, const char *key,
+					 const char *value)
+{
+	size_t *count = ctx;
+
+	(void)kind;
+	(void)value;
+	*count += !strcasecmp(key, MHD_HTTP_HEADER_HOST);
+	return MHD_YES;
+}
+
+/*
+ * RFC 9112, 3.2: 400 for HTTP/1.1 without a Host header, and for two or a bad one in any version. Who
+ * is in between may have gone by another than we do.
+ */
+static bool http_has_good_host(struct MHD_Connection *connection, const char *version)
+{
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	size_t count = 0;
+
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, http_count_header, &count);
+	if (!count)
+		return strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+	return count == 1 && host && listen_host_is_valid(host);
+}
+
 static const struct http_site *http_site_of(const struct http_server *s, const char *path)
 {
 	for (size_t i = 0; i < s->site_count; i++) {
@@ -181,9 +209,11 @@ static const struct http_site *http_site_of(const struct http_server *s, const c
 }
 
 static enum MHD_Result http_answer_now(struct http_server *s, struct MHD_Connection *connection,
-				       const char *url, const char *method,
+				       const char *url, const char *method, const char *version,
 				       struct http_request *request)
 {
+	if (!http_has_good_host(connection, version))
+		return MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, s->bad_host);
 	if (!http_is_for_us(s, connection))
 		return MHD_queue_response(connection, MHD_HTTP_MISDIRECTED_REQUEST, s->not_here);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
@@ -203,7 +233,6 @@ static enum MHD_Result http_answer(void *ctx, struct MHD_Connection *connection,
 	struct http_request *request = *state;
 	struct http_server *s = ctx;
 
-	(void)version;
 	(void)data;
 	http_client_asks(http_client_of(connection), true);
 	/* First the headers alone are shown; whether there is a body is known later. */
@@ -216,7 +245,7 @@ static enum MHD_Result http_answer(void *ctx, struct MHD_Connection *connection,
 		*data_size = 0;
 		return MHD_YES;
 	}
-	return http_answer_now(s, connection, url, method, request);
+	return http_answer_now(s, connection, url, method, version, request);
 }
 
 /* ---- the thread --------------------------------------------------------------------------- */
@@ -350,8 +379,10 @@ static int http_make_responses(struct http_server *s)
 	s->home = http_text_response(s->home_text + strlen("nothing here; "), plain);
 	s->not_found = http_text_response(s->home_text, plain);
 	s->not_here = http_text_response(not_here_text, plain);
+	s->bad_host = http_text_response(bad_host_text, plain);
 	s->not_allowed = http_text_response(not_allowed_text, allowed);
-	return s->home && s->not_found && s->not_here && s->not_allowed ? 0 : -ENOMEM;
+	return s->home && s->not_found && s->not_here && s->bad_host && s->not_allowed ? 0
+										       : -ENOMEM;
 }
 
 /*
@@ -466,6 +497,7 @@ void http_server_free(struct http_server *s)
 	http_destroy_response(s->not_found);
 	http_destroy_response(s->not_allowed);
 	http_destroy_response(s->not_here);
+	http_destroy_response(s->bad_host);
 	if (s->who >= 0)
 		close(s->who);
 	close(s->wake);

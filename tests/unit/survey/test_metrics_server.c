@@ -225,21 +225,37 @@ static void concurrent(void **state)
 static void names(void **state)
 {
 	static const char *const good[] = {
-		ASK("127.0.0.1:9435", "X: y"),	 ASK("192.0.2.1", "X: y"),
-		ASK("[::1]:9435", "X: y"),	 ASK("[2001:db8::1]", "X: y"),
-		ASK("LocalHost:1", "X: y"),	 ASK("web1.example.org:9435", "X: y"),
+		ASK("127.0.0.1:9435", "X: y"),
+		ASK("192.0.2.1", "X: y"),
+		ASK("[::1]:9435", "X: y"),
+		ASK("[2001:db8::1]", "X: y"),
+		ASK("LocalHost:1", "X: y"),
+		ASK("localhost:", "X: y"),
+		ASK("web1.example.org:9435", "X: y"),
 		"GET /metrics HTTP/1.0\r\n\r\n",
 	};
 	static const char *const bad[] = {
-		ASK("evil.example", "X: y"),
-		ASK("evil.example:9435", "X: y"),
-		ASK("127.0.0.1.evil.example", "X: y"),
-		ASK("localhost.evil.example", "X: y"),
+		ASK("evil.example", "X: y"),	       ASK("evil.example:9435", "X: y"),
+		ASK("127.0.0.1.evil.example", "X: y"), ASK("localhost.evil.example", "X: y"),
+		ASK("web1.example.org.", "X: y"),      ASK("local", "X: y"),
+	};
+	/* RFC 9112, 3.2: no host, or not one */
+	static const char *const none[] = {
 		ASK("[evil]", "X: y"),
-		ASK("web1.example.org.", "X: y"),
+		ASK("[]", "X: y"),
+		ASK("[::1]evil", "X: y"),
+		ASK("[::1", "X: y"),
 		ASK("", "X: y"),
-		ASK("local", "X: y"),
 		ASK(":9435", "X: y"),
+		ASK("localhost:80:evil", "X: y"),
+		ASK("localhost:evil", "X: y"),
+		ASK("localhost/evil", "X: y"),
+		ASK("evil@localhost", "X: y"),
+		ASK("localhost", "Host: localhost"),
+		ASK("localhost", "Host: evil.example"),
+		ASK("evil.example", "host: localhost"),
+		"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n",
+		"GET /metrics HTTP/1.0\r\nHost: localhost:80:evil\r\n\r\n",
 	};
 	struct sockaddr_storage address = free_port();
 	struct served server;
@@ -251,6 +267,8 @@ static void names(void **state)
 		check_answer(&address, good[i], "HTTP/1.", " 200 OK");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		check_answer(&address, bad[i], "HTTP/1.1 421", "--metrics-host");
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		check_answer(&address, none[i], "HTTP/1.", " 400 ");
 	serve_no_more(&server);
 }
 

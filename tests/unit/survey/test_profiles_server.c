@@ -448,6 +448,35 @@ static void crowd(void **state)
 	serve_no_more(s);
 }
 
+/* Beyond those that can wait each is told to come again, and what needs no waiting is to be had. */
+static void full(void **state)
+{
+	struct served *s = serve(1, 60 * NS_PER_S, NULL);
+	int waiting[PROFILE_QUEUE_MAX], beyond[100];
+	uint64_t until = monotonic_ns() + 30 * NS_PER_S;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		waiting[i] = begin(s, "/debug/pprof/heap?seconds=600", "");
+	while (s->source.made < PROFILE_QUEUE_MAX && monotonic_ns() < until)
+		poll(NULL, 0, 1);
+	assert_int_equal(s->source.made, PROFILE_QUEUE_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(beyond); i++)
+		beyond[i] = begin(s, "/debug/pprof/heap?seconds=600", "");
+	for (size_t i = 0; i < ARRAY_SIZE(beyond); i++) {
+		char *answer = end(beyond[i], &len);
+
+		if (strncmp(answer, "HTTP/1.1 503", 12) != 0 || !strstr(answer, "Retry-After: "))
+			fail_msg("beyond those that wait, number %zu has '%.200s'", i, answer);
+		free(answer);
+		check_answer(s, "/debug/pprof/", "", "HTTP/1.1 404", "no such profile");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		close(waiting[i]);
+	serve_no_more(s);
+}
+
 /* A user who asks for all that can be had, from as many addresses as he likes, leaves the others their share. */
 static void shares(void **state)
 {
@@ -523,11 +552,11 @@ static void token_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(profiles),    cmocka_unit_test(targets),
-		cmocka_unit_test(token),       cmocka_unit_test(deadline),
-		cmocka_unit_test(ends),	       cmocka_unit_test(difference),
-		cmocka_unit_test(crowd),       cmocka_unit_test(shares),
-		cmocka_unit_test(token_files),
+		cmocka_unit_test(profiles), cmocka_unit_test(targets),
+		cmocka_unit_test(token),    cmocka_unit_test(deadline),
+		cmocka_unit_test(ends),	    cmocka_unit_test(difference),
+		cmocka_unit_test(crowd),    cmocka_unit_test(full),
+		cmocka_unit_test(shares),   cmocka_unit_test(token_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
