@@ -46,9 +46,9 @@ enum lost_cause {
 	LOST_MISSED_FREE, /* free: an address was handed out again, so its free had not been seen */
 	LOST_OUT_POINTER, /* allocation: the result pointer could not be read */
 	LOST_EVENTS,	  /* process event (fork, exec, exit) not delivered: ring buffer full */
-	LOST_TARGETS_FULL, /* child process not followed: no room in the target table */
-	LOST_BAD_FREES,	   /* bad frees not recorded: too many different ones */
-	LOST_PARTIAL_UNMAP, /* munmap of a hole in a mapping, or of more than could be looked through */
+	LOST_TARGETS_FULL,  /* child process not followed: no room in the target table */
+	LOST_BAD_FREES,	    /* bad frees not recorded: too many different ones */
+	LOST_PARTIAL_UNMAP, /* munmap that splits a mapping, or is of too much to search */
 	/*
 	 * process or mapping event: the kernel passed our program over (user/trace/recursion_misses.h);
 	 * counted by the kernel itself

@@ -73,7 +73,8 @@ static double rank_suspicion(const struct stack *stack, const struct trend *tren
 {
 	static const double hour_ns = 3600e9;
 	double lost = (double)stack->verdict[VERDICT_DEFINITE].bytes +
-		      (double)stack->verdict[VERDICT_INDIRECT].bytes;
+		      (double)stack->verdict[VERDICT_INDIRECT].bytes +
+		      (double)stack->unjoined.resident;
 	double possible = (double)stack->verdict[VERDICT_POSSIBLE].bytes;
 	double rest = (double)stack->live.bytes - lost - possible;
 	bool suspect = trend->kind == TREND_GROWING || trend->kind == TREND_UNKNOWN ||

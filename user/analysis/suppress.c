@@ -153,12 +153,17 @@ static void suppress_stack(struct rule *rule, const struct snapshot *snapshot,
 	rule->used = true;
 }
 
-/* Of the classes that are left, those that the rule is about: all or none where they are not known. */
+/*
+ * Of the classes that are left, those that the rule is about: all or none where they are not known. What the C
+ * library keeps of a thread is lost where the thread was not joined: that is no design of the library's.
+ */
 static unsigned suppress_rule_classes(const struct rule *rule, const struct snapshot *snapshot,
-				      unsigned left)
+				      const struct stack *stack, unsigned left)
 {
 	if (rule->frees || rule->accesses)
 		return 0;
+	if (!rule->file && stack->unjoined.count)
+		left &= ~(1u << VERDICT_DEFINITE | 1u << VERDICT_INDIRECT);
 	if (snapshot->verdict.state == VERDICT_TAKEN)
 		return rule->classes & left;
 	return rule->classes ? left : 0;
@@ -170,7 +175,7 @@ bool suppressions_concern(const struct suppressions *s, const struct snapshot *s
 	unsigned classes = suppress_classes_of(snapshot, stack);
 
 	for (size_t i = 0; stack->live.count && i < s->rules.count; i++) {
-		if (suppress_rule_classes(&s->rules.items[i], snapshot, classes))
+		if (suppress_rule_classes(&s->rules.items[i], snapshot, stack, classes))
 			return true;
 	}
 	return false;
@@ -187,7 +192,7 @@ static void suppress_apply_to(struct suppressions *s, const struct snapshot *sna
 		return;
 	for (size_t i = 0; left && i < s->rules.count; i++) {
 		struct rule *rule = &s->rules.items[i];
-		unsigned classes = suppress_rule_classes(rule, snapshot, left);
+		unsigned classes = suppress_rule_classes(rule, snapshot, stack, left);
 
 		if (!classes || !rule_matches(rule, notes->frames, notes->frame_count))
 			continue;

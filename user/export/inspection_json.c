@@ -139,6 +139,7 @@ static void inspection_json_put_verdict(struct json *to, const struct inspection
 
 	json_object(to, "verdict");
 	json_put_classes(to, v->classes);
+	json_put_unjoined(to, &v->unjoined);
 	json_number(to, "unknown_bytes", v->unknown_bytes);
 	json_number(to, "unread_bytes", v->unread_bytes);
 	if (i->no_registers)

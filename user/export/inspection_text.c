@@ -434,6 +434,10 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 	}
 	if (shown < i->loss_count)
 		fprintf(out, "  and %zu more kinds (-T)\n", i->loss_count - shown);
+	if (i->verdict.unjoined.count) {
+		fputs("  ", out);
+		text_put_unjoined(out, &i->verdict.unjoined);
+	}
 	if (i->verdict.unknown_bytes)
 		fprintf(out,
 			"  %s are no blocks that are known: what they point to counts as "

@@ -56,6 +56,7 @@ static void json_put_verdict(struct json *to, const struct verdict *v)
 			json_put_classes(to, v->before);
 			json_end(to);
 		}
+		json_put_unjoined(to, &v->unjoined);
 		json_put_fine_ms(to, "pause_ms", v->pause_ns);
 		json_put_fine_ms(to, "total_ms", v->total_ns);
 		json_bool(to, "approximate", v->approximate);

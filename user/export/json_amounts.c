@@ -56,6 +56,18 @@ void json_put_classes(struct json *to, const struct amount classes[static VERDIC
 		json_put_amount(to, verdict_class_name((enum verdict_class)i), &classes[i]);
 }
 
+void json_put_unjoined(struct json *to, const struct unjoined_threads *unjoined)
+{
+	if (!unjoined->count)
+		return;
+	json_object(to, "unjoined_threads");
+	json_number(to, "count", unjoined->count);
+	json_number(to, "stack_bytes", unjoined->bytes);
+	json_number(to, "resident_bytes", unjoined->resident);
+	json_number(to, "held", unjoined->held);
+	json_end(to);
+}
+
 void json_put_growth(struct json *to, int64_t bytes, int64_t count, uint64_t interval_ns,
 		     const struct trend *trend)
 {

@@ -89,6 +89,7 @@ static void json_put_stack_verdict(struct json *to, const struct stack *stack)
 	json_object(to, "verdict");
 	json_put_classes(to, stack->verdict);
 	json_end(to);
+	json_put_unjoined(to, &stack->unjoined);
 	if (stack->held_by)
 		json_put_lines(to, "held_by", stack->held_by);
 	if (stack->contents_len)

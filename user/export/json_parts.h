@@ -20,6 +20,8 @@ void json_put_amount_members(struct json *to,
 void json_put_error(struct json *to, bool estimated, double error_bytes);
 void json_put_delta(struct json *to, const char *key, int64_t bytes, int64_t count);
 void json_put_classes(struct json *to, const struct amount classes[static VERDICT_CLASSES]);
+/* "unjoined_threads"; nothing where there are none. */
+void json_put_unjoined(struct json *to, const struct unjoined_threads *unjoined);
 /* Milliseconds with three decimals. */
 void json_put_fine_ms(struct json *to, const char *key, uint64_t ns);
 void json_put_lost(struct json *to, const uint64_t lost[static LOST_CAUSES]); /* "lost" */

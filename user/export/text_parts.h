@@ -49,6 +49,8 @@ void text_frames(FILE *out, const struct export_options *options, const struct f
 /*
  * What --verdict found, of the whole snapshot and of one stack; nothing when it was not asked for.
  */
+/* A line about threads that were not joined, from its first word to its end. */
+void text_put_unjoined(FILE *out, const struct unjoined_threads *unjoined);
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
 void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
 			    const struct stack *stack);

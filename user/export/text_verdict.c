@@ -27,6 +27,20 @@ void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLAS
 		fputs("no live blocks", out);
 }
 
+void text_put_unjoined(FILE *out, const struct unjoined_threads *u)
+{
+	char bytes[FORMAT_BYTES_MAX], resident[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+	fprintf(out, "%s %s: %s of stacks (%s of it in memory)", format_grouped(count, u->count),
+		u->count == 1 ? "thread has ended and was not joined"
+			      : "threads have ended and were not joined",
+		format_bytes(bytes, u->bytes), format_bytes(resident, u->resident));
+	if (u->held)
+		fprintf(out, "; the program still has the pthread_t of %s",
+			format_grouped(count, u->held));
+	fputc('\n', out);
+}
+
 void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v)
 {
 	char human[FORMAT_BYTES_MAX];
@@ -50,6 +64,10 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 		fputs("        from before the attach: ", out);
 		text_put_classes(out, v->before);
 		fputc('\n', out);
+	}
+	if (v->unjoined.count) {
+		fputs("        ", out);
+		text_put_unjoined(out, &v->unjoined);
 	}
 	if (v->unknown_bytes)
 		fprintf(out,
@@ -117,6 +135,10 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options, con
 	fputs("    ", out);
 	text_put_classes(out, stack->verdict);
 	fputc('\n', out);
+	if (stack->unjoined.count) {
+		fputs("    ", out);
+		text_put_unjoined(out, &stack->unjoined);
+	}
 	if (is_filling(stack, &notes->trend))
 		fputs("    still pointed to, and ever more of it: a container that fills up, or "
 		      "work that "

@@ -115,11 +115,45 @@ static bool dead_has_thread(const struct heap_image *image, const struct mapping
 	return false;
 }
 
+/*
+ * glibc's struct pthread (x86_64, 2.26 to 2.41, nptl/descr.h): the kernel clears `tid` when the thread has ended;
+ * of `cancelhandling` one bit says that it is ending, and another that its block has been given back, as
+ * pthread_join() does, and the end of a detached one.
+ */
+#define PTHREAD_TID	   720
+#define PTHREAD_CANCELLING 776
+#define PTHREAD_EXITING	   0x10u
+#define PTHREAD_TERMINATED 0x20u
+
+static bool dead_is_unjoined(const struct heap_image *image, uint64_t block)
+{
+	uint64_t tid, state;
+
+	return memory_image_word(image->memory, block + PTHREAD_TID, &tid) && !(uint32_t)tid &&
+	       memory_image_word(image->memory, block + PTHREAD_CANCELLING, &state) &&
+	       (state & (PTHREAD_EXITING | PTHREAD_TERMINATED)) == PTHREAD_EXITING;
+}
+
+static uint64_t dead_resident(const struct heap_image *image, const struct mapping *m)
+{
+	uint64_t at = m->start, bytes = 0;
+	struct memory_run run;
+
+	while (memory_image_next_run(image->memory, &at, m->end, &run))
+		bytes += 8 * run.count;
+	return bytes;
+}
+
 static int dead_add_ended(struct heap_image *image, const struct mapping *m, uint64_t block)
 {
 	if (!RESERVE_ITEM(image->ended, image->ended_count, image->ended_room, 16))
 		return -ENOMEM;
-	image->ended[image->ended_count++] = block;
+	image->ended[image->ended_count++] = (struct heap_ended){
+		.block = block,
+		.bytes = m->end - m->start,
+		.resident = dead_resident(image, m),
+		.unjoined = dead_is_unjoined(image, block),
+	};
 	return heap_image_add_dead(image, m->start, m->end);
 }
 

@@ -22,6 +22,14 @@
  */
 #define HEAP_OLD (UINT32_MAX - 1)
 
+/* A thread that has ended and whose stack the C library keeps. */
+struct heap_ended {
+	uint64_t
+		block; /* its control block, which pthread_t is: with it comes what was thread-local */
+	uint64_t bytes, resident; /* of the stack; of that in memory */
+	bool unjoined; /* nobody has joined it, and it was not detached: the stack stays */
+};
+
 /* There may be millions of them: it has what each needs and no more. */
 struct heap_block {
 	/* as asked for; of one of HEAP_OLD, if the books do not have that, what can be used of it */
@@ -64,11 +72,7 @@ struct heap_image {
 	 */
 	struct heap_range *dead;
 	size_t dead_count, dead_room;
-	/*
-	 * control blocks of threads that have ended, on stacks that the C library keeps, and with them what was
-	 * their thread-local memory
-	 */
-	uint64_t *ended;
+	struct heap_ended *ended; /* by address */
 	size_t ended_count, ended_room;
 	/* those of HEAP_OLD, as the walkers find them; heap_image_take_old() makes them blocks */
 	struct block_list old;

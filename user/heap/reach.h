@@ -93,6 +93,9 @@ bool reach_is_root_inside(const struct reach *reach, uint64_t address);
  */
 uint64_t reach_unknown_bytes(const struct reach *reach);
 
+/* Adds the threads that have ended and were not joined. */
+void reach_unjoined(const struct reach *reach, struct unjoined_threads *to);
+
 /*
  * Fills in the verdict of each stack and of the snapshot that the image was taken with, with its
  * sums and its unknown_bytes.

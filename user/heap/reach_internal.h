@@ -8,6 +8,9 @@
 /* The one that has been judged. */
 const struct heap_image *reach_image(const struct reach *reach);
 
+/* Of the image's ended threads that one: it was not joined, and can still be. */
+bool reach_is_held(const struct reach *reach, size_t ended);
+
 /* May this be the heap of allocations that we have not seen? */
 bool reach_may_be_heap(const struct heap_image *image, const struct memory_region *region);
 

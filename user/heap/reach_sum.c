@@ -46,6 +46,51 @@ static bool reach_in_arena(const struct heap_image *image, const struct heap_blo
 	return *at < image->arena_count && image->arenas[*at].address <= block->address;
 }
 
+static void reach_add_thread(struct unjoined_threads *to, const struct heap_ended *ended, bool held)
+{
+	to->count++;
+	to->bytes += ended->bytes;
+	to->resident += ended->resident;
+	to->held += held;
+}
+
+void reach_unjoined(const struct reach *r, struct unjoined_threads *to)
+{
+	const struct heap_image *image = reach_image(r);
+
+	for (size_t i = 0; i < image->ended_count; i++) {
+		if (image->ended[i].unjoined)
+			reach_add_thread(to, &image->ended[i], reach_is_held(r, i));
+	}
+}
+
+/* pthread_create() has allocated its vector of thread-local blocks: the second word of its control block is in it. */
+static uint32_t reach_stack_of_thread(const struct reach *r, const struct heap_ended *ended)
+{
+	const struct heap_image *image = reach_image(r);
+	uint32_t block = UINT32_MAX;
+	uint64_t vector;
+
+	if (memory_image_word(image->memory, ended->block + 8, &vector))
+		block = reach_find(r, vector);
+	return block == UINT32_MAX ? HEAP_NO_STACK : heap_block_at(image, block).stack;
+}
+
+static void reach_sum_threads(const struct reach *r, struct snapshot *snapshot)
+{
+	const struct heap_image *image = reach_image(r);
+
+	reach_unjoined(r, &snapshot->verdict.unjoined);
+	for (size_t i = 0; i < image->ended_count; i++) {
+		const struct heap_ended *ended = &image->ended[i];
+		uint32_t stack = ended->unjoined ? reach_stack_of_thread(r, ended) : HEAP_NO_STACK;
+
+		if (stack < snapshot->stack_count)
+			reach_add_thread(&snapshot->stacks[stack].unjoined, ended,
+					 reach_is_held(r, i));
+	}
+}
+
 void reach_sum(const struct reach *r, struct snapshot *snapshot)
 {
 	const struct heap_image *image = reach_image(r);
@@ -73,5 +118,6 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		reach_round_counts(snapshot->stacks[i].verdict);
 	reach_sum_arenas(image, snapshot);
+	reach_sum_threads(r, snapshot);
 	snapshot->verdict.unknown_bytes = reach_unknown_bytes(r);
 }

@@ -169,6 +169,7 @@ static int inspect_judge(struct inspect_run *run)
 			   &one);
 	}
 	v->unknown_bytes = reach_unknown_bytes(run->reach);
+	reach_unjoined(run->reach, &v->unjoined);
 	v->state = VERDICT_TAKEN;
 	return traced && traced->judged ? traced->judged(traced->ctx, run->reach) : 0;
 }

@@ -34,6 +34,7 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	/* of live; only with snapshot.verdict.state VERDICT_TAKEN */
 	struct amount verdict[VERDICT_CLASSES];
+	struct unjoined_threads unjoined; /* that were begun here: their blocks are among `live` */
 	/*
 	 * of a reachable block: what holds it, from the root on, a line each; NULL: not looked for.
 	 * Owned

@@ -26,6 +26,13 @@ enum verdict_state {
 	VERDICT_TAKEN,	 /* each stack.verdict adds up to stack.live */
 };
 
+/* Threads that have ended and that nobody has joined: their stacks stay with the process. */
+struct unjoined_threads {
+	uint64_t count;
+	uint64_t bytes, resident; /* of their stacks; of that in memory */
+	uint64_t held; /* of `count`: something still has their pthread_t, and may join them */
+};
+
 /* Of a whole snapshot. Only state and reason mean anything unless it is VERDICT_TAKEN. */
 struct verdict {
 	enum verdict_state state;
@@ -37,9 +44,10 @@ struct verdict {
 	 * attach (or were not sampled), and in no stack
 	 */
 	struct amount before[VERDICT_CLASSES];
-	uint64_t pause_ns;   /* for how long the target stood still */
-	uint64_t total_ns;   /* from the stop to the verdict */
-	uint64_t read_bytes; /* memory that was looked at */
+	struct unjoined_threads unjoined; /* also those whose creation was not recorded */
+	uint64_t pause_ns;		  /* for how long the target stood still */
+	uint64_t total_ns;		  /* from the stop to the verdict */
+	uint64_t read_bytes;		  /* memory that was looked at */
 	/*
 	 * the part of it that may be heap from before the attach of which no books tell: taken for roots; 0: all
 	 * is known

@@ -43,6 +43,10 @@ enum inspection_field {
 	INSPECTION_GROUP = 21,
 	INSPECTION_LOSS = 22,
 	INSPECTION_UNKNOWN_THREADS = 23,
+	INSPECTION_UNJOINED_COUNT = 24,
+	INSPECTION_UNJOINED_BYTES = 25,
+	INSPECTION_UNJOINED_RESIDENT = 26,
+	INSPECTION_UNJOINED_HELD = 27,
 };
 enum inspection_flag {
 	INSPECTION_FINAL = 1u << 0,
@@ -64,6 +68,11 @@ static const struct wire_number inspection_numbers[] = {
 	WIRE_NUMBER(INSPECTION_UNREAD_BYTES, struct inspection, verdict.unread_bytes),
 	WIRE_NUMBER(INSPECTION_TOOL_BYTES, struct inspection, tool_bytes),
 	WIRE_NUMBER_IF_ANY(INSPECTION_UNKNOWN_THREADS, struct inspection, unknown_threads),
+	WIRE_NUMBER_IF_ANY(INSPECTION_UNJOINED_COUNT, struct inspection, verdict.unjoined.count),
+	WIRE_NUMBER_IF_ANY(INSPECTION_UNJOINED_BYTES, struct inspection, verdict.unjoined.bytes),
+	WIRE_NUMBER_IF_ANY(INSPECTION_UNJOINED_RESIDENT, struct inspection,
+			   verdict.unjoined.resident),
+	WIRE_NUMBER_IF_ANY(INSPECTION_UNJOINED_HELD, struct inspection, verdict.unjoined.held),
 	{0},
 };
 

@@ -21,6 +21,11 @@ enum verdict_field {
 	VERDICT_ROWS = 9,
 	VERDICT_NOTE = 10,
 	VERDICT_BEFORE = 11, /* as one row */
+	VERDICT_UNJOINED_COUNT = 12,
+	VERDICT_UNJOINED_BYTES = 13,
+	VERDICT_UNJOINED_RESIDENT = 14,
+	VERDICT_UNJOINED_HELD = 15,
+	VERDICT_UNJOINED_ROWS = 16, /* of stacks: the row, then the four numbers */
 };
 
 static const struct wire_number verdict_numbers[] = {
@@ -29,6 +34,10 @@ static const struct wire_number verdict_numbers[] = {
 	WIRE_NUMBER(VERDICT_READ_BYTES, struct verdict, read_bytes),
 	WIRE_NUMBER(VERDICT_UNKNOWN_BYTES, struct verdict, unknown_bytes),
 	WIRE_NUMBER(VERDICT_UNREAD_BYTES, struct verdict, unread_bytes),
+	WIRE_NUMBER(VERDICT_UNJOINED_COUNT, struct verdict, unjoined.count),
+	WIRE_NUMBER(VERDICT_UNJOINED_BYTES, struct verdict, unjoined.bytes),
+	WIRE_NUMBER(VERDICT_UNJOINED_RESIDENT, struct verdict, unjoined.resident),
+	WIRE_NUMBER(VERDICT_UNJOINED_HELD, struct verdict, unjoined.held),
 	{0},
 };
 
@@ -90,6 +99,28 @@ static void verdict_put_row(struct wire *out, uint32_t row,
 		wire_varint(out, classes[i].bytes);
 		wire_varint(out, classes[i].count);
 	}
+}
+
+static void verdict_put_unjoined(struct wire *out, const struct snapshot *s,
+				 const uint32_t *numbers)
+{
+	size_t list;
+
+	wire_put_numbers(out, verdict_numbers, VERDICT_UNJOINED_COUNT, VERDICT_UNJOINED_HELD,
+			 &s->verdict);
+	list = wire_open(out, VERDICT_UNJOINED_ROWS);
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct unjoined_threads *u = &s->stacks[i].unjoined;
+
+		if (!u->count)
+			continue;
+		wire_varint(out, numbers[i]);
+		wire_varint(out, u->count);
+		wire_varint(out, u->bytes);
+		wire_varint(out, u->resident);
+		wire_varint(out, u->held);
+	}
+	wire_close(out, list);
 }
 
 /* False at the end: *rest is NULL then. */
@@ -200,6 +231,8 @@ int recording_put_verdict(struct wire *out, unsigned field, const struct snapsho
 		verdict_put_row(out, 0, v->before);
 		wire_close(out, list);
 	}
+	if (taken && v->unjoined.count)
+		verdict_put_unjoined(out, s, numbers);
 	for (size_t i = 0; taken && !err && i < s->stack_count; i++)
 		err = note_put(out, numbers[i], &s->stacks[i], notes);
 	wire_close(out, mark);
@@ -245,6 +278,21 @@ static bool verdict_take_before(struct wire_reader list, struct verdict *v)
 	uint64_t row;
 
 	return !wire_read_varint(&list, &row) && verdict_take_classes(&list, v->before);
+}
+
+static bool verdict_take_unjoined(struct wire_reader list, struct snapshot *s)
+{
+	while (wire_left(&list)) {
+		struct unjoined_threads u;
+		uint64_t row;
+
+		if (wire_read_varint(&list, &row) || row >= s->stack_count ||
+		    wire_read_varint(&list, &u.count) || wire_read_varint(&list, &u.bytes) ||
+		    wire_read_varint(&list, &u.resident) || wire_read_varint(&list, &u.held))
+			return false;
+		s->stacks[row].unjoined = u;
+	}
+	return true;
 }
 
 static void verdict_take_number(struct verdict *v, const struct wire_field *f)
@@ -373,6 +421,8 @@ int recording_take_verdict(struct wire_reader message, struct snapshot *s,
 			err = verdict_take_rows(f.body, s) ? 0 : -EBADMSG;
 		else if (f.field == VERDICT_BEFORE)
 			err = verdict_take_before(f.body, &s->verdict) ? 0 : -EBADMSG;
+		else if (f.field == VERDICT_UNJOINED_ROWS)
+			err = verdict_take_unjoined(f.body, s) ? 0 : -EBADMSG;
 		else if (f.field == VERDICT_NOTE)
 			err = note_take(f.body, s->stack_count, notes);
 	}

@@ -159,6 +159,7 @@ static void print_everything(struct json_object *set)
 	s.growth = (struct growth){.anon = 3, .untraced = 2, .where = "a mapping"};
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;
+	s.verdict.unjoined.count = 1;
 	s.bad_frees = &bad;
 	s.bad_free_count = 1;
 	guard(&s, &access, &call);

@@ -152,7 +152,7 @@ static void in_hand(void **state)
 	assert_int_equal(heap_image_add_dead(image, ENDED, ENDED + 0x1000), 0);
 	image->ended = calloc(1, sizeof(*image->ended));
 	assert_non_null(image->ended);
-	image->ended[image->ended_count++] = ENDED;
+	image->ended[image->ended_count++] = (struct heap_ended){.block = ENDED};
 	assert_int_equal(heap_image_take_old(image), 0);
 	assert_int_equal(reach_new(image, &options, &reach), 0);
 	for (size_t i = 0; i < image->block_count; i++)
