@@ -395,3 +395,63 @@ build_own_stack() {
 	[[ $held == '[1]' ]] || fail "an inspection: $(jq -c .groups "$D/inspection")"
 	echo >&"$T_IN"
 }
+
+# Memory that was mapped right behind the program's variables, in the same line of /proc/PID/maps, and a block that is held there.
+build_behind() {
+	cat >"$D/behind.c" <<-'EOF2'
+		#define _GNU_SOURCE
+		#include <stdint.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		#define BYTES (256 * 1024)
+		extern char end[];
+		static char variables[40000];
+		static void *volatile in_variables;
+		static void __attribute__((noinline)) in_memory(void **at) { *at = malloc(1000); }
+		static void __attribute__((noinline)) in_variable(void) { in_variables = malloc(1000); }
+		int main(int argc, char **argv)
+		{
+			char *place = (char *)(((uintptr_t)end + 4095) & ~4095ul), line[64];
+
+			/* The heap may lie there: another time it does not. */
+			if (mmap(place, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place)
+				return execv("/proc/self/exe", argv);
+			memset(variables, argc, sizeof(variables));
+			memset(place, 0, BYTES);
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+			fgets(line, sizeof(line), stdin);
+			in_memory((void **)(place + 0x8010));
+			in_variable();
+			printf("{\"phase\":\"%lx\",\n", (unsigned long)place + 0x8010);
+			fflush(stdout);
+			return !fgets(line, sizeof(line), stdin);
+		}
+	EOF2
+	gcc -g -O1 "$D/behind.c" -o "$D/behind"
+}
+
+@test "memory that lies right behind a program's variables is none of them" {
+	local held place parts
+
+	build_behind
+	start_target "$D/behind"
+	attach --verdict --max-pause 1m
+	echo >&"$T_IN"
+	target_line '{"phase":"'
+	place=$(grep -o '[0-9a-f]*",' <<<"$LINE")
+	snap
+	held=$(jq -r '.stacks[] | select(.live.bytes == 1000) | "\(.frames[1].function) \(.held_by[0])"' <<<"$SNAP" | sort)
+	[[ $held == "in_memory memory at 0x${place%\",}
+in_variable in_variables (behind)" ]] || fail "held by
+$held"
+	stop_tool
+	"$TOOL" inspect -p "$T_PID" -f json --max-pause 1m >"$D/inspection"
+	parts=$(jq -c '[.mappings[] | select(.resident_bytes >= 262144)] | length' "$D/inspection")
+	[[ $parts == 1 ]] || fail "mappings: $(jq -c .mappings "$D/inspection")"
+	jq -e ".memory.other_anonymous_bytes >= 262144" "$D/inspection" >/dev/null || fail "$(jq -c 'del(.groups)' "$D/inspection")"
+	echo >&"$T_IN"
+}

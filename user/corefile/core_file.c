@@ -13,6 +13,7 @@
 #include "user/corefile/core_maps.h"
 #include "user/corefile/core_objects.h"
 #include "user/corefile/core_parts.h"
+#include "user/process/maps_data.h"
 
 struct core_file {
 	struct core_segments segments;
@@ -134,12 +135,20 @@ static void core_file_name_objects(struct core_file *core, const struct maps *ma
 	}
 }
 
+static size_t core_file_get(void *ctx, uint64_t address, void *to, size_t size)
+{
+	const struct core_file *core = ctx;
+
+	return core_segments_get(&core->segments, address, to, size);
+}
+
 int core_file_take_memory(struct core_file *core, struct memory_image **out,
 			  char reason[static REASON_MAX])
 {
 	struct memory_image *image = memory_image_new();
 	int err = image ? core_maps_new(&core->notes, &core->segments, &image->maps) : -ENOMEM;
 
+	err = err ?: maps_cut_data(image->maps, core_file_get, core);
 	if (err)
 		err = refuse(reason, err, "no memory");
 	else

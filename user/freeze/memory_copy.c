@@ -9,6 +9,7 @@
 #include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/process/guard_memory.h"
+#include "user/process/maps_data.h"
 #include "user/process/own_memory.h"
 
 /* Read at once; between two pieces the clock is looked at. */
@@ -330,9 +331,32 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 	return memory_copy_check_there(c, from, reason);
 }
 
+static int memory_copy_note_there(void *ctx, uint64_t start, uint64_t end)
+{
+	*(uint64_t *)ctx += end - start;
+	return 0;
+}
+
+/* Only what is in memory: a file's page that is not may have to come from a server that never answers. */
+static size_t memory_copy_get(void *ctx, uint64_t address, void *to, size_t size)
+{
+	const struct memory_copy *c = ctx;
+	uint64_t start = page_down(address, page_size()), end, there = 0;
+
+	if (__builtin_add_overflow(address, size + page_size() - 1, &end))
+		return 0;
+	end = page_down(end, page_size());
+	if (resident_scan(c->resident, start, end, false, memory_copy_note_there, &there) ||
+	    there != end - start)
+		return 0;
+	return resident_read(c->resident, address, to, size);
+}
+
 static int memory_copy_take_maps(struct memory_copy *c, char reason[static REASON_MAX])
 {
 	int err = maps_read_watched(c->pid, memory_copy_look_up, c, &c->image->maps);
+
+	err = err ?: maps_cut_data(c->image->maps, memory_copy_get, c);
 
 	return err ? refuse(reason, err, "its memory cannot be looked at") : 0;
 }

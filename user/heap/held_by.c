@@ -69,7 +69,7 @@ static bool held_find_variable(const struct held_by *h, const struct mapping *m,
 
 	if (!m->ino && m->start) {
 		file = maps_find(maps, m->start - 1);
-		if (*m->path || !file || !file->ino || file->end != m->start)
+		if (m->apart || *m->path || !file || !file->ino || file->end != m->start)
 			return false;
 	}
 	if (!file->ino || file->shared)

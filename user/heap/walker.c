@@ -25,6 +25,8 @@ bool walker_is_data(const struct heap_image *image, const struct memory_region *
 
 	if (!m || !m->write || m->shared || region->start - m->start > DATA_MAX)
 		return false;
+	if (m->apart)
+		return false;
 	below = m->ino || !m->start ? m : maps_find(image->memory->maps, m->start - 1);
 	return below && below->ino;
 }

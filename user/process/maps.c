@@ -248,6 +248,34 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 	return low < maps->count && maps->items[low].start <= address ? &maps->items[low] : NULL;
 }
 
+int maps_cut(struct maps *maps, const struct maps_cut *cuts, size_t count)
+{
+	struct mapping *items = calloc(maps->count + count + 1, sizeof(*items));
+	size_t n = 0, cut = 0;
+
+	if (!items)
+		return -ENOMEM;
+	for (size_t i = 0; i < maps->count; i++) {
+		struct mapping m = maps->items[i];
+
+		if (cut < count && cuts[cut].index == i) {
+			uint64_t at = cuts[cut++].at;
+
+			if (at > m.start && at < m.end) {
+				items[n] = m;
+				items[n++].end = at;
+				m.start = at;
+			}
+			m.apart = true;
+		}
+		items[n++] = m;
+	}
+	free(maps->items);
+	maps->items = items;
+	maps->count = maps->capacity = n;
+	return 0;
+}
+
 void maps_free(struct maps *maps)
 {
 	if (!maps)

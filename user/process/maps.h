@@ -14,7 +14,8 @@ struct mapping {
 	uint64_t dev;	 /* makedev(major, minor) as maps prints them; 0 for anonymous memory */
 	uint64_t ino;
 	bool read, write, exec, shared;
-	bool deleted;	  /* the path ended in " (deleted)", which is cut off here */
+	bool deleted; /* the path ended in " (deleted)", which is cut off here */
+	bool apart; /* anonymous, and not the rest of the data of the file before it: maps_cut() */
 	const char *path; /* "" for anonymous memory; "[vdso]", "[heap]" …; \012 is unescaped */
 };
 
@@ -42,5 +43,17 @@ size_t maps_count(const struct maps *maps);
 const struct mapping *maps_at(const struct maps *maps, size_t index);	    /* in address order */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when unmapped */
 void maps_free(struct maps *maps);
+
+/* Where a mapping is cut in two, or where it begins: all of it is then apart. */
+struct maps_cut {
+	size_t index;
+	uint64_t at;
+};
+
+/*
+ * Makes two mappings of each of these, by index, of which the second is apart. Pointers to mappings are none any
+ * more. 0, or -ENOMEM: all is as it was.
+ */
+int maps_cut(struct maps *maps, const struct maps_cut *cuts, size_t count);
 
 #endif
