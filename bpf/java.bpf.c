@@ -225,7 +225,7 @@ __noinline int hotspot_look(const struct unwind_state *state)
 	uint64_t pc, blob, name = 0;
 	uint32_t words;
 
-	if (!state)
+	if (!state || !config.task_storage)
 		return UNWIND_FRAME_OTHER;
 	java = bpf_task_storage_get(&hotspot_threads, bpf_get_current_task_btf(), NULL, 0);
 	pc = state->regs.pc;

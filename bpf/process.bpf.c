@@ -3,13 +3,13 @@
 #include "bpf/process.h"
 #include "bpf/rss.h"
 
-SEC("tp_btf/sched_process_fork")
+ON_EVENT("sched_process_fork")
 int on_fork(uint64_t *ctx)
 {
 	return process_forked(ctx, false);
 }
 
-SEC("tp_btf/sched_process_exec")
+ON_EVENT("sched_process_exec")
 int on_exec(uint64_t *ctx)
 {
 	return process_execed(ctx, false);
@@ -23,7 +23,8 @@ static __always_inline uint32_t anon_pages_at_end(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
 
-	if (!mm)
+	/* Without a number of CPUs user space could not have it: it has been refused, or is unknown. */
+	if (!mm || !possible_cpus)
 		return 0;
 	rss_measure_offsets();
 	return (uint32_t)(rss_pages(mm, MM_ANONPAGES) + rss_pages(mm, MM_SWAPENTS));
@@ -45,10 +46,10 @@ static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
 }
 
 /* Argument: task. */
-SEC("tp_btf/sched_process_exit")
+ON_EVENT("sched_process_exit")
 int on_exit(uint64_t *ctx)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = event_task(ctx[0]);
 	uint32_t tid = task->pid, tgid = task->tgid;
 	struct process_event event = {};
 	struct target_info *info;
@@ -82,6 +83,7 @@ int on_exit(uint64_t *ctx)
 	return 0;
 }
 
+#ifndef MEMLEAKBPF_RAW_TRACEPOINTS
 /*
  * New memory takes a place: what the unwinder knew there no longer holds (a library that was
  * closed, another one at its address). Fires where the kernel chooses the address; fixed mappings
@@ -99,3 +101,4 @@ int on_mapping(uint64_t *ctx)
 		unwind_remapped(target->id, ctx[0], info->length);
 	return 0;
 }
+#endif

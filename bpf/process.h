@@ -20,6 +20,21 @@
 
 #include <bpf/bpf_core_read.h>
 
+/*
+ * Programs on raw tracepoints stand in where the kernel refuses those that know the types of their
+ * arguments (raw.bpf.c): their arguments are numbers to the verifier. The task that forks, execs or
+ * exits is the current one, whose type it knows; a child's members are copied.
+ */
+#ifdef MEMLEAKBPF_RAW_TRACEPOINTS
+#define ON_EVENT(name)	  SEC("?raw_tp/" name)
+#define event_task(arg)	  ((void)(arg), bpf_get_current_task_btf())
+#define event_child(x, m) BPF_CORE_READ(x, m)
+#else
+#define ON_EVENT(name)	  SEC("tp_btf/" name)
+#define event_task(arg)	  ((struct task_struct *)(arg))
+#define event_child(x, m) ((x)->m)
+#endif
+
 /* False: it is lost, which has been counted. */
 static __always_inline bool send_event(struct process_event *event, uint32_t type,
 				       uint32_t target_id)
@@ -48,16 +63,17 @@ static __always_inline bool process_is_a_copy(struct task_struct *parent, struct
 {
 	uint32_t options = parent->ptrace & PT_OPTIONS;
 
-	if (child->exit_signal)
+	if (event_child(child, exit_signal))
 		return false;
-	return parent->mm == child->mm ? options == (PT_SYSGOOD | PT_CLONE) : options & PT_EXITKILL;
+	return parent->mm == event_child(child, mm) ? options == (PT_SYSGOOD | PT_CLONE)
+						    : options & PT_EXITKILL;
 }
 
 /* Arguments: parent, child. hold: it is to wait for its probes (a constant). */
 static __always_inline int process_forked(uint64_t *ctx, bool hold)
 {
-	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	uint32_t parent_tgid = parent->tgid, child_tgid = child->tgid;
+	struct task_struct *parent = event_task(ctx[0]), *child = (void *)ctx[1];
+	uint32_t parent_tgid = parent->tgid, child_tgid = event_child(child, tgid);
 	struct process_event event = {};
 	struct target_info *info, fresh;
 
@@ -68,7 +84,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	if (!info)
 		return 0;
 	fresh = *info;
-	if (parent->mm == child->mm) {
+	if (parent->mm == event_child(child, mm)) {
 		/* vfork: what it allocates before exec is in its parent's heap. */
 		fresh.flags |= TARGET_VFORK;
 		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
@@ -129,7 +145,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
  */
 static __always_inline int process_execed(uint64_t *ctx, bool hold)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = event_task(ctx[0]);
 	uint32_t tgid = task->tgid, tid = task->pid, old_tid = (uint32_t)ctx[1];
 	struct process_event event = {};
 	struct target_info *info = bpf_map_lookup_elem(&targets, &tgid);

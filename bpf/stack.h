@@ -285,8 +285,11 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 {
 	struct stack_key key = {
 		.target_id = target->id, .stack_id = walk_id, .scope = scope_node_of(thread)};
-	struct python_thread *py = bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(),
-							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct python_thread *py =
+		config.task_storage
+			? bpf_task_storage_get(&python_threads, bpf_get_current_task_btf(), NULL,
+					       BPF_LOCAL_STORAGE_GET_F_CREATE)
+			: NULL;
 	uint64_t known, name;
 	uint32_t *found;
 

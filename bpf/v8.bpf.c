@@ -21,7 +21,7 @@ __noinline int v8_look(const struct unwind_state *state)
 	struct v8_thread *v8;
 	uint32_t at;
 
-	if (!state)
+	if (!state || !config.task_storage)
 		return UNWIND_FRAME_OTHER;
 	v8 = bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(), NULL, 0);
 	if (!v8)

@@ -21,6 +21,7 @@
 #include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
 #include "user/model/scope_sums.h"
+#include "user/model/missing.h"
 #include "user/model/untraced_heaps.h"
 #include "user/model/verdict.h"
 
@@ -110,6 +111,7 @@ struct snapshot {
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	uint64_t lost[LOST_CAUSES];
 	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */
+	struct missing_parts missing;		/* of a live trace: what it does without */
 	/* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
 	size_t processes;
 	size_t ended;

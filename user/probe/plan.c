@@ -5,7 +5,9 @@ bool attach_mode_works(struct features *features, enum attach_mode mode)
 {
 	switch (mode) {
 	case ATTACH_SESSION:
-		return features_have(features, FEATURE_UPROBE_SESSION);
+		/* All programs but those on allocators are on links of the older kind. */
+		return features_have(features, FEATURE_UPROBE_SESSION) &&
+		       features_have(features, FEATURE_UPROBE_MULTI_PID);
 	case ATTACH_MULTI:
 		return features_have(features, FEATURE_UPROBE_MULTI_PID);
 	case ATTACH_SINGLE:

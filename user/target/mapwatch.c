@@ -47,6 +47,7 @@ struct mapwatch {
 	uint64_t last_read_ns; /* when records were found last */
 	bool quiet;	       /* woken by the timer, not by the rings */
 	bool timer_armed;
+	int refused; /* -errno: the kernel gives no records, and the timer goes off regularly */
 };
 
 static int open_event(int cpu)
@@ -78,25 +79,23 @@ static int watch_events(struct mapwatch *watch, int op, int fd, uint64_t index, 
 	return epoll_ctl(watch->epoll_fd, op, fd, &event) ? -errno : 0;
 }
 
-/*
- * Debian's kernels, Ubuntu's and Android's have a third level of that setting, at which CAP_PERFMON
- * is not enough. Others do not tell it from the second.
- */
-static void mapwatch_log_refused(void)
+/* Nothing is told: who asks looks into /proc instead, as after a loss. */
+static int mapwatch_without_rings(struct mapwatch *watch, int refused)
 {
-	struct machine machine;
+	const struct itimerspec when = {.it_value.tv_sec = MAPWATCH_LOOK_S,
+					.it_interval.tv_sec = MAPWATCH_LOOK_S};
 
-	machine_read(&machine);
-	if (machine.perf_event_paranoid > 2 && machine.initial_userns &&
-	    machine_has_capability(&machine, CAP_PERFMON) &&
-	    !machine_has_capability(&machine, CAP_SYS_ADMIN))
-		log_error("watching for new mappings is not permitted: kernel.perf_event_paranoid "
-			  "is %d, which takes CAP_SYS_ADMIN; set it to 2, or run memleakbpf as "
-			  "root (sudo)",
-			  machine.perf_event_paranoid);
-	else
-		log_error("watching for new mappings is not permitted; run memleakbpf as root "
-			  "(sudo), or give it CAP_PERFMON");
+	/* Those of some CPUs may be open: what they tell is not all, and in no order. */
+	while (watch->ring_count) {
+		struct ring *ring = &watch->rings[--watch->ring_count];
+
+		munmap(ring->meta, watch->page_size + RING_BYTES);
+		close(ring->fd);
+	}
+	watch->refused = refused;
+	return timerfd_settime(watch->timer_fd, 0, &when, NULL)
+		       ? log_errno(errno, "timer for new mappings")
+		       : 0;
 }
 
 static int open_ring(struct mapwatch *watch, unsigned cpu)
@@ -108,10 +107,8 @@ static int open_ring(struct mapwatch *watch, unsigned cpu)
 	ring->fd = open_event((int)cpu);
 	if (ring->fd == -ENODEV) /* went offline a moment ago */
 		return 0;
-	if (ring->fd == -EACCES || ring->fd == -EPERM) {
-		mapwatch_log_refused();
+	if (ring->fd == -EACCES || ring->fd == -EPERM)
 		return ring->fd;
-	}
 	if (ring->fd < 0)
 		return log_errno(ring->fd, "perf_event_open for new mappings on CPU %u", cpu);
 	memory = mmap(NULL, watch->page_size + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -158,6 +155,10 @@ int mapwatch_new(const struct mapwatch_callbacks *callbacks, struct mapwatch **o
 	}
 	for (size_t i = 0; i < cpu_count; i++) {
 		err = open_ring(watch, cpus[i]);
+		if (err == -EACCES || err == -EPERM) {
+			err = mapwatch_without_rings(watch, err);
+			cpu_count = 0;
+		}
 		if (err)
 			goto fail;
 	}
@@ -199,6 +200,17 @@ void mapwatch_free(struct mapwatch *watch)
 int mapwatch_fd(const struct mapwatch *watch)
 {
 	return watch->epoll_fd;
+}
+
+int mapwatch_refused(const struct mapwatch *watch)
+{
+	return watch->refused;
+}
+
+void mapwatch_note(struct mapwatch *watch)
+{
+	if (watch->refused)
+		watch->lost++;
 }
 
 uint64_t mapwatch_lost(const struct mapwatch *watch)
@@ -433,6 +445,13 @@ int mapwatch_drain(struct mapwatch *watch)
 	uint64_t start;
 	int err = 0;
 
+	if (watch->refused) {
+		uint64_t times;
+
+		if (read(watch->timer_fd, &times, sizeof(times)) > 0)
+			watch->lost++;
+		return 0;
+	}
 	forget_hung_up(watch);
 	/*
 	 * A record that a process caused after `start` may be seen while an earlier one of its, on

@@ -21,6 +21,9 @@
  */
 #define MAPWATCH_QUIET_NS (10 * NS_PER_MS)
 
+/* Where the kernel refuses to tell, the mappings are to be looked at once in so many seconds. */
+#define MAPWATCH_LOOK_S 1
+
 struct mapwatch;
 
 struct mapwatch_record {
@@ -37,7 +40,10 @@ struct mapwatch_callbacks {
 	void (*record)(void *ctx, const struct mapwatch_record *record);
 };
 
-/* Starts watching. Errors are logged. */
+/*
+ * Starts watching. Errors are logged. Where the kernel permits no such events (mapwatch_refused()) no
+ * record comes, and mapwatch_lost() rises each MAPWATCH_LOOK_S.
+ */
 int mapwatch_new(const struct mapwatch_callbacks *callbacks, struct mapwatch **out);
 void mapwatch_free(struct mapwatch *watch); /* NULL is fine */
 
@@ -46,6 +52,11 @@ int mapwatch_fd(const struct mapwatch *watch);
 
 /* Calls back for every record there is, in time order across CPUs. Never blocks. */
 int mapwatch_drain(struct mapwatch *watch);
+
+/* 0, or the -errno by which the kernel has refused the events. */
+int mapwatch_refused(const struct mapwatch *watch);
+/* Something is known to have been mapped: it counts as lost, if no record can tell of it. */
+void mapwatch_note(struct mapwatch *watch);
 
 /* Records the kernel had no room for, since the start. */
 uint64_t mapwatch_lost(const struct mapwatch *watch);

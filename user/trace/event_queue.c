@@ -112,6 +112,9 @@ static void event_queue_on_event(void *ctx, void *record, size_t size)
 		event.process.event = record;
 		if (header->type == EVENT_LEAVE)
 			event.process.hold = event_queue_hold(record);
+		/* Its loader waits until what it has mapped is known. */
+		if (header->type == EVENT_LOADED)
+			mapwatch_note(queue->mapwatch);
 	}
 	event_queue_add(queue, event);
 }
@@ -238,6 +241,11 @@ void event_queue_fds(const struct event_queue *queue, int fds[static EVENT_QUEUE
 uint64_t event_queue_maps_lost(const struct event_queue *queue)
 {
 	return mapwatch_lost(queue->mapwatch);
+}
+
+int event_queue_maps_refused(const struct event_queue *queue)
+{
+	return mapwatch_refused(queue->mapwatch);
 }
 
 int event_queue_fill(struct event_queue *queue)

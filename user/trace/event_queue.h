@@ -74,5 +74,7 @@ void queued_event_release(struct queued_event *event);
 
 /* Records of mappings that the kernel had no room for, since the start. */
 uint64_t event_queue_maps_lost(const struct event_queue *queue);
+/* 0, or -errno: the kernel tells nothing of mappings, and they count as lost once a second. */
+int event_queue_maps_refused(const struct event_queue *queue);
 
 #endif

@@ -504,8 +504,9 @@ static void events_reread_after_loss(struct trace *trace)
 
 	if (lost == trace->maps_lost)
 		return;
-	log_debug("%llu records of new mappings were lost; reading /proc instead",
-		  (unsigned long long)(lost - trace->maps_lost));
+	if (!event_queue_maps_refused(trace->queue))
+		log_debug("%llu records of new mappings were lost; reading /proc instead",
+			  (unsigned long long)(lost - trace->maps_lost));
 	trace->maps_lost = lost;
 	HASH_ITER (hh, trace->targets, target, next) {
 		uint64_t now = monotonic_ns();

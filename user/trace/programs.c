@@ -4,6 +4,7 @@
 #include "user/base/page.h"
 
 #include "user/base/util.h"
+#include "user/trace/refused.h"
 #include "user/trace/scopes.h"
 
 /* Those that keep figures stand in for the usual ones: only one kind is loaded. */
@@ -189,12 +190,11 @@ void programs_choose(struct memleakbpf *skel, const struct trace_options *option
 	skel->rodata->config.task_storage = options->task_storage;
 	skel->rodata->unwind_config.has_find_vma = options->find_vma;
 	skel->rodata->unwind_config.page_size = (uint32_t)page_size();
-	if (!old)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+	for (size_t i = 0; old && i < ARRAY_SIZE(pairs); i++) {
 		if (pairs[i].usual)
 			bpf_program__set_autoload(pairs[i].usual, false);
 		if (pairs[i].old)
 			bpf_program__set_autoload(pairs[i].old, true);
 	}
+	refused_choose(skel, options);
 }

@@ -392,6 +392,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	s->sample_bytes = target->tells ? slots_stats(trace, target->id)->tells_every
 					: trace->options.sample_bytes;
 	s->attached = reader_attached(trace, target);
+	s->missing = trace->missing;
 	s->target_id = target->id;
 	s->pid = target->pid;
 	memcpy(s->comm, target->comm, sizeof(s->comm));

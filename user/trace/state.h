@@ -12,6 +12,7 @@
 
 #include "bpf/figures_abi.h"
 #include "user/gate/nop.h"
+#include "user/model/missing.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/trace.h"
 
@@ -44,6 +45,7 @@ struct trace {
 	struct guard_block *guard_blocks;      /* slots.h; NULL: without options.guard */
 	unsigned level;			       /* trace_set_level() */
 	char refusal[REASON_MAX];	       /* trace_refusal() */
+	struct missing_parts missing;	       /* refused.h */
 	bool turns_off;	    /* turn.h: another tool, or who said so, has been waited for in vain */
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;

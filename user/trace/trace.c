@@ -31,6 +31,7 @@
 #include "user/trace/runtime_asker.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/reader.h"
+#include "user/trace/refused.h"
 #include "user/trace/sampling.h"
 #include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
@@ -102,7 +103,10 @@ static int trace_configure(struct trace *trace)
 		.note_frees = o->copies,
 		.own_exec = o->children >= CHILDREN_EXACT,
 	};
-	skel->rodata->possible_cpus = cpus > 0 && cpus <= RSS_MAX_CPUS ? (uint32_t)cpus : 0;
+	if (cpus > 0 && cpus <= RSS_MAX_CPUS && !(o->left_out & LEFT_OUT_AT_END))
+		skel->rodata->possible_cpus = (uint32_t)cpus;
+	else
+		skel->rodata->possible_cpus = 0;
 	skel->bss->shared.target_epoch = 1;
 	sampling_tables(&skel->rodata->sample_tables);
 	err = trace_set_map_size(skel->maps.live, o->max_live);
@@ -123,31 +127,6 @@ static int trace_configure(struct trace *trace)
 		err = err ?: trace_set_map_size(skel->maps.bad_frees, MAX_BAD_FREES);
 	}
 	return err;
-}
-
-static int trace_explain_load_failure(int err)
-{
-	char missing[PRIVILEGE_TEXT_MAX];
-
-	switch (-err) {
-	case EPERM:
-	case EACCES:
-		if (privilege_missing(missing)[0])
-			return log_errno(err,
-					 "loading BPF programs needs %s; run as root (sudo), or "
-					 "with CAP_BPF, "
-					 "CAP_PERFMON and CAP_SYS_PTRACE",
-					 missing);
-		return log_errno(err, "the kernel does not let us load BPF programs (`memleakbpf "
-				      "doctor` says what is missing)");
-	case ENOMEM:
-	case E2BIG:
-		return log_errno(err,
-				 "no memory for the BPF maps; lower --max-live or --max-stacks");
-	default:
-		return log_errno(err, "cannot load the BPF programs (`memleakbpf doctor` says what "
-				      "this kernel lacks; -vv shows why)");
-	}
 }
 
 /* With too few descriptors libbpf takes kernel features for missing, and its errors mislead. */
@@ -204,15 +183,11 @@ static int trace_mind_warnings(void)
 	return -EPERM;
 }
 
-static int trace_load(struct trace *trace)
+static int trace_open(struct trace *trace)
 {
 	struct memleakbpf *skel;
 	int err;
 
-	err = trace_mind_warnings();
-	if (err)
-		return err;
-	libbpf_messages_to_log();
 	skel = trace->skel = skeleton_open(trace->options.children == CHILDREN_EXACT);
 	if (!skel)
 		return log_errno(errno, "cannot open the BPF programs");
@@ -224,10 +199,17 @@ static int trace_load(struct trace *trace)
 		log_debug("probes come off one by one: no bpffs of our own (%s)",
 			  strerror(-trace->programs.link_bin));
 	err = trace_configure(trace);
+	return err ? log_errno(err, "cannot set the sizes of the BPF maps") : 0;
+}
+
+static int trace_load(struct trace *trace)
+{
+	int err = trace_mind_warnings();
+
 	if (err)
-		return log_errno(err, "cannot set the sizes of the BPF maps");
-	err = memleakbpf__load(skel);
-	return err ? trace_explain_load_failure(err) : trace_prepare_old(trace);
+		return err;
+	libbpf_messages_to_log();
+	return refused_load(trace, trace_open) ?: trace_prepare_old(trace);
 }
 
 /* Nothing is attached yet, and no thread of ours is there. */
@@ -255,21 +237,26 @@ static int trace_attach_process_events(struct trace *trace)
 {
 	struct memleakbpf *skel = trace->skel;
 	bool old = trace->options.old, hold = trace->options.children == CHILDREN_EXACT;
+	bool raw = trace->options.left_out & LEFT_OUT_TYPES;
 	const struct {
 		struct bpf_link **link;
 		const struct bpf_program *program;
 	} events[] = {
 		{&skel->links.on_fork, old    ? skel->progs.old_on_fork
 				       : hold ? skel->progs.hold_on_fork
+				       : raw  ? skel->progs.raw_on_fork
 					      : skel->progs.on_fork},
 		{&skel->links.on_exec, old    ? skel->progs.old_on_exec
 				       : hold ? skel->progs.hold_on_exec
+				       : raw  ? skel->progs.raw_on_exec
 					      : skel->progs.on_exec},
-		{&skel->links.on_exit, skel->progs.on_exit},
+		{&skel->links.on_exit, raw ? skel->progs.raw_on_exit : skel->progs.on_exit},
 		{&skel->links.on_mapping, skel->progs.on_mapping},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		if (bpf_program__fd(events[i].program) < 0)
+			continue;
 		*events[i].link = bpf_program__attach(events[i].program);
 		if (!*events[i].link)
 			return log_errno(errno,
@@ -305,20 +292,52 @@ static bool trace_follows(void *ctx, pid_t pid)
 	return target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid);
 }
 
-static int trace_start(struct trace *trace)
+/* Ages count from this reading. Where it is not to be had, there are none. */
+static void trace_start_clock(struct trace *trace)
 {
-	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace) ?: trace_load_starting(trace);
 	struct live_clock clock;
+	int err = trace->options.left_out & LEFT_OUT_CLOCK ? 0 : reader_clock(trace, &clock);
 
 	if (!err)
-		err = slots_map(trace);
-	/* Ages count from this reading. Where it is not to be had, there will be none. */
+		return;
+	trace->options.ages = false;
+	refused_note(trace, "ages", "ages of blocks are not known", err, "running live_clock_read");
+}
+
+/* Ubuntu's setting of 4, and Debian's of 3, want CAP_SYS_ADMIN for any performance event. */
+static void trace_check_maps(struct trace *trace)
+{
+	int err = event_queue_maps_refused(trace->queue);
+	char culprit[96] = "performance events";
+	struct machine machine;
+
 	if (!err)
-		reader_clock(trace, &clock);
+		return;
+	machine_read(&machine);
+	if (machine.perf_event_paranoid > 2)
+		snprintf(culprit, sizeof(culprit),
+			 "performance events (kernel.perf_event_paranoid is %d)",
+			 machine.perf_event_paranoid);
+	refused_note(trace, "new_mappings",
+		     "what a process maps is seen when its loader says so, or within a second", err,
+		     culprit);
+}
+
+static int trace_start(struct trace *trace)
+{
+	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace);
+
+	err = err ?: trace_load_starting(trace);
+	if (!err)
+		err = slots_map(trace);
+	if (!err)
+		trace_start_clock(trace);
 	if (!err)
 		err = event_queue_new(bpf_map__fd(trace->skel->maps.events),
 				      bpf_map__fd(trace->skel->maps.copies), trace_follows, trace,
 				      &trace->queue);
+	if (!err)
+		trace_check_maps(trace);
 	if (!err)
 		err = trace_open_unwinder(trace);
 	/* Calls end before their process does. */

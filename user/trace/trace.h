@@ -85,6 +85,7 @@ struct trace_options {
 	bool loops;	    /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
+	uint32_t left_out;    /* what the kernel has refused, beside other options: refused.h */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */
 	bool ages_seldom;     /* and are so many that ages may be some seconds old */
 	uint32_t check_frees; /* how many freed blocks to remember, to find bad frees; 0: do not */

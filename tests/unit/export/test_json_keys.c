@@ -153,6 +153,7 @@ static void print_everything(struct json_object *set)
 	s.sample_bytes = 4096;
 	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
+	missing_add(&s.missing, "ages", "ages of blocks are not known", "running it: no");
 	s.arenas.count = 1;
 	s.heaps.kinds = 1u << UNTRACED_GO;
 	s.heaps.bytes[UNTRACED_GO] = 1;
