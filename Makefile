@@ -27,6 +27,7 @@ help_text = \
 	'make soak-guards     real programs with guarded blocks, each for GUARDS_MINUTES (10); prints what was told (root)' \
 	'make lib unit targets   the library, the unit tests (ROOM=heap: of that folder of user/), the programs that the tests trace' \
 	'make unit-heap  build and run the unit tests of one room' \
+	'make static     $(BUILD)/static/memleakbpf, one file that needs no library of the machine it runs on (Debian and its like)' \
 	'make deb rpm    packages of it, in $(BUILD)/package: of this distribution, and of Fedora and its like' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \
 	'make clean      remove $(BUILD)/' \
@@ -144,6 +145,8 @@ ROOMS := $(sort $(notdir $(wildcard user/*)))
 UNIT_SRCS := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_PROGRAMS := $(UNIT_SRCS:%.c=$(BUILD)/%)
 DEMO := $(BUILD)/tests/demo/shop
+STATIC := $(BUILD)/static
+STATIC_PROGRAM := $(STATIC)/memleakbpf
 TARGETS := # the folders' own rules.mk add to it
 
 .DEFAULT_GOAL := all
@@ -165,7 +168,7 @@ unit: $(foreach room,$(or $(ROOM),$(ROOMS)),$(or $(filter $(BUILD)/tests/unit/$(
 # Names each missing package before anything is compiled, once per build directory and kind of goal. The unit tests of a room may need no BPF.
 rooms_only := $(or $(ROOM),$(if $(filter-out unit-%,$(MAKECMDGOALS)),,$(MAKECMDGOALS)))
 deps_groups := $(strip $(if $(rooms_only),user,build) $(if $(filter unit unit-% quick fuzz-build,$(MAKECMDGOALS)),unit) \
-		       $(if $(filter quick targets bench fuzz-build,$(MAKECMDGOALS)),test) $(filter bench,$(MAKECMDGOALS)))
+		       $(if $(filter quick targets bench fuzz-build,$(MAKECMDGOALS)),test) $(filter bench static,$(MAKECMDGOALS)))
 empty :=
 DEPS_CHECKED := $(BUILD)/.deps-checked-$(subst $(empty) $(empty),-,$(deps_groups))
 $(DEPS_CHECKED): tools/deps
@@ -288,6 +291,43 @@ $(PROGRAM): $(MAIN_OBJ) $(LIB)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(MAIN_OBJ) $(LIB) $(LIBS) -o $@
 
+# --- The static program ----------------------------------------------------------------------------------------------------
+
+# The same objects, but for linkage.o: what comes first in the link keeps the archive's member out. A warning would be of a function that loads libraries.
+static_zstd := $(filter /%,$(shell $(CC) -print-file-name=libzstd.a))
+STATIC_LDFLAGS = -static-pie -s -Wl,-z,relro -Wl,-z,now -Wl,--wrap=dlopen -Wl,--fatal-warnings -Wl,-Map=$(STATIC)/memleakbpf.map $(LDFLAGS)
+STATIC_LIBS = -Wl,--start-group $(filter-out -ldebuginfod,$(LIBS)) -lbz2 $(static_zstd) -Wl,--end-group
+
+.PHONY: static
+static: $(STATIC_PROGRAM)
+
+$(STATIC)/left_out.c: tools/static $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) STATIC $@
+	$(Q)tools/static left-out $(CC) >$@
+
+$(STATIC)/left_out.o: $(STATIC)/left_out.c
+	$(say) CC $<
+	$(Q)$(CC) -O2 -w -c $< -o $@
+
+$(STATIC)/terminals: tools/static | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) STATIC $@
+	$(Q)tools/static terminals >$@
+
+# One file is for all machines of the same byte order.
+$(STATIC)/LC_CTYPE: /usr/lib/locale/C.utf8/LC_CTYPE | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+$(STATIC)/linkage.o: user/base/linkage.c $(STATIC)/terminals $(STATIC)/LC_CTYPE $(FLAGS_USED) | $(DEPS_CHECKED)
+	$(say) CC "$< (static)"
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -DMEMLEAKBPF_STATIC -Wa,-I$(STATIC) -MMD -MP -c $< -o $@
+
+$(STATIC_PROGRAM): $(MAIN_OBJ) $(STATIC)/linkage.o $(STATIC)/left_out.o $(LIB)
+	$(say) LD $@
+	$(Q)$(CC) $(STATIC_LDFLAGS) $^ $(STATIC_LIBS) -o $@
+
 # --- Tests -----------------------------------------------------------------------------------------------------------------
 
 # A room and what it may use, and nothing else, is what its unit tests are linked with; then they need not build what the others need.
@@ -358,13 +398,13 @@ quick: all unit targets
 	BUILD=$(BUILD) tests/run quick
 
 test:
-	tools/deps build unit test vm
+	tools/deps build unit test vm static
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets
 	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run $(T)
 
 # The fuzzers have the whole library compiled once more.
 test-nightly:
-	tools/deps build unit test vm
+	tools/deps build unit test vm static
 	$(MAKE) --no-print-directory -j$$(nproc) all unit targets fuzz-build
 	SANITIZE=$(SANITIZE) BUILD=$(BUILD) tests/run nightly $(T)
 
@@ -420,4 +460,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
+-include $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(STATIC)/linkage.d

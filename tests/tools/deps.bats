@@ -34,3 +34,13 @@ lacks() {
 	lacks quick libelf-dev libcmocka-dev systemtap-sdt-dev
 	lacks targets libelf-dev systemtap-sdt-dev
 }
+
+@test "the static program names what it lacks besides" {
+	lacks static libelf-dev libbpf-dev
+	# With a table that wants what no machine has.
+	mkdir -p "$BATS_TEST_TMPDIR/tools"
+	sed 's/^static lib:libbz2.a /static lib:libno-such.a /' "$ROOT/tools/deps" >"$BATS_TEST_TMPDIR/tools/deps"
+	run bash "$BATS_TEST_TMPDIR/tools/deps" --check static
+	[ "$status" -eq 1 ]
+	[[ $output == *'tools/deps: missing: libbz2-dev'* ]]
+}

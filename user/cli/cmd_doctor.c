@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "user/base/json_writer.h"
+#include "user/base/linkage.h"
 #include "user/base/log.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
@@ -256,6 +257,10 @@ static void doctor_print_machine(const struct machine *m, bool verbose)
 		printf("  %8s   names in the vdso will be missing; only a reboot can lower it\n",
 		       "");
 	}
+	for (const char *const *line = linkage_lacks(); *line; line++)
+		doctor_print_item(DOCTOR_NOTE, "static program, without", *line);
+	if (linkage_static())
+		return;
 	if (m->debuginfod_urls)
 		doctor_print_item(DOCTOR_OK, "debuginfod", m->debuginfod_urls);
 	else if (verbose)
@@ -382,6 +387,17 @@ static void doctor_put_breakpoints(struct json *to)
 	doctor_free_breakpoints(&list);
 }
 
+/* What this program lacks, where it is a static one. */
+static void doctor_put_lacks(struct json *to)
+{
+	if (!linkage_static())
+		return;
+	json_array(to, "static_without");
+	for (const char *const *line = linkage_lacks(); *line; line++)
+		json_text(to, NULL, *line);
+	json_end(to);
+}
+
 static void doctor_print_json(const struct doctor *d)
 {
 	struct json to;
@@ -403,6 +419,7 @@ static void doctor_print_json(const struct doctor *d)
 	json_text(&to, "stack", d->plan.old ? "fp" : "dwarf");
 	doctor_put_features(&to, d->features);
 	doctor_put_gate(&to, &d->gate);
+	doctor_put_lacks(&to);
 	doctor_put_breakpoints(&to);
 	json_end(&to);
 	putchar('\n');

@@ -2,11 +2,11 @@
 /* What options do with their values. */
 #include <ctype.h>
 #include <errno.h>
-#include <pwd.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/linkage.h"
 #include "user/base/listen.h"
 #include "user/base/log.h"
 #include "user/base/parse.h"
@@ -288,8 +288,11 @@ int option_apply_keep(const struct option_row *row, struct options *options, con
 {
 	struct survey_scope_config filter;
 
-	return keep_filter_parse(value, &filter) ? option_refuse(row, shown, value)
-						 : option_add_string(row, options, value);
+	if (!keep_filter_parse(value, &filter))
+		return option_add_string(row, options, value);
+	log_error("%s: '%s' %s%s", shown, value, row->expected,
+		  strncmp(value, "user=", 5) ? "" : linkage_user_note());
+	return -EINVAL;
 }
 
 /* ---- single options ----------------------------------------------------------------------- */
@@ -391,6 +394,12 @@ int option_apply_debuginfod(const struct option_row *row, struct options *option
 {
 	const char *urls = getenv(row->variable);
 
+	if (linkage_static()) {
+		log_error("%s: this static program has no debuginfod; install debug files, or use "
+			  "a program that your distribution built",
+			  shown);
+		return -EINVAL;
+	}
 	if (!urls || !*urls) {
 		log_error("%s: %s is not set, so there is no server to ask; set it (sudo drops "
 			  "it: sudo --preserve-env=%s ...)",
@@ -421,17 +430,10 @@ int option_apply_regex(const struct option_row *row, struct options *options, co
 int option_apply_user(const struct option_row *row, struct options *options, const char *shown,
 		      const char *value)
 {
-	const struct passwd *user = getpwnam(value);
-	uid_t *uid = option_field(row, options);
-	uint64_t number;
-
-	if (user)
-		*uid = user->pw_uid;
-	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
-		*uid = (uid_t)number;
-	else
-		return option_refuse(row, shown, value);
-	return 0;
+	if (!linkage_user(value, option_field(row, options)))
+		return 0;
+	log_error("%s: '%s' %s%s", shown, value, row->expected, linkage_user_note());
+	return -EINVAL;
 }
 
 /* Percent, with or without the sign ("2", "0.5%"), to thousandths. */

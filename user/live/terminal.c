@@ -17,6 +17,7 @@
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 
+#include "user/base/linkage.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 
@@ -30,7 +31,29 @@ struct terminal {
 	short pairs[CANVAS_STYLES];
 };
 
-int terminal_check(void)
+/* Does the environment ask for UTF-8, whether or not the machine has that locale? */
+static bool terminal_asks_utf8(void)
+{
+	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && *value)
+			return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+	}
+	return false;
+}
+
+/* A container often lacks the locale of who works in it; all of UTF-8 are the same to the screen. */
+static void terminal_set_locale(void)
+{
+	if (!setlocale(LC_CTYPE, "") && terminal_asks_utf8() && !setlocale(LC_CTYPE, "C.UTF-8") &&
+	    !linkage_utf8())
+		log_debug("top: no locale of UTF-8");
+}
+
+int terminal_prepare(void)
 {
 	const char *term = getenv("TERM");
 
@@ -48,6 +71,7 @@ int terminal_check(void)
 			  term && *term ? "'" : "");
 		return -EINVAL;
 	}
+	terminal_set_locale();
 	return 0;
 }
 
@@ -113,15 +137,23 @@ static void terminal_keep_signals(void)
 	signal(SIGWINCH, SIG_DFL);
 }
 
+static SCREEN *terminal_new_screen(void)
+{
+	SCREEN *screen = newterm(NULL, stdout, stdin);
+
+	if (!screen && linkage_terminal(getenv("TERM")))
+		screen = newterm(NULL, stdout, stdin);
+	return screen;
+}
+
 int terminal_open(struct terminal **out)
 {
 	struct terminal *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return log_errno(ENOMEM, "no memory for the screen");
-	setlocale(LC_CTYPE, "");
 	t->utf8 = !strcasecmp(nl_langinfo(CODESET), "UTF-8");
-	t->screen = newterm(NULL, stdout, stdin);
+	t->screen = terminal_new_screen();
 	if (!t->screen) {
 		log_error("top: the terminal's description ('%s') is not installed, or has no "
 			  "screen; set TERM to one that is, e.g. TERM=xterm",

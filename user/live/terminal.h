@@ -12,9 +12,9 @@ struct terminal;
 
 /*
  * Is there one on which a screen can be drawn? 0, or -EINVAL (TERM names one that cannot) or -ENOTTY, logged in
- * one line.
+ * one line. Sets the locale of characters, for which a static program may need privileges that are dropped later.
  */
-int terminal_check(void);
+int terminal_prepare(void);
 
 /* The whole screen becomes ours, until terminal_close(). 0 and *out, or -errno, logged. */
 int terminal_open(struct terminal **out);

@@ -258,7 +258,7 @@ static void live_release(struct live *l)
 
 static int live_begin(struct live *l)
 {
-	int err = terminal_check();
+	int err = terminal_prepare();
 
 	*l = (struct live){.signals = -1};
 	if (err)

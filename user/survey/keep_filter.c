@@ -2,28 +2,13 @@
 #include "user/survey/keep_filter.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/base/parse.h"
+#include "user/base/linkage.h"
 #include "user/base/util.h"
 #include "user/survey/survey_scope.h"
-
-static int keep_filter_user(const char *value, uid_t *uid)
-{
-	const struct passwd *user = getpwnam(value);
-	uint64_t number;
-
-	if (user)
-		*uid = user->pw_uid;
-	else if (!parse_count(value, 0, UINT32_MAX - 1, &number))
-		*uid = (uid_t)number;
-	else
-		return -EINVAL;
-	return 0;
-}
 
 static int keep_filter_regex(const char *value)
 {
@@ -55,7 +40,7 @@ int keep_filter_parse(const char *text, struct survey_scope_config *out)
 		if (!*value)
 			return -EINVAL;
 		if (!keys[i].member)
-			return keep_filter_user(value, &out->user);
+			return linkage_user(value, &out->user) ? -EINVAL : 0;
 		*keys[i].member = value;
 		return keys[i].member == &out->comm ? keep_filter_regex(value) : 0;
 	}
