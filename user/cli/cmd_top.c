@@ -6,6 +6,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
+#include "user/kernel/cgroup_namespace.h"
 #include "user/live/top.h"
 #include "user/session/loop_events.h"
 #include "user/session/selection.h"
@@ -88,6 +89,7 @@ int cmd_top(const union command_config *config)
 	if (loop_block_signals(&old))
 		return 1;
 	loop_raise_file_limit(&old_files);
+	cgroup_namespace_enter_first();
 	err = watch->pids.count || watch->select.names.count ? top_watch(watch)
 							     : live_survey(&config->top.survey);
 	return err == -EINVAL ? EXIT_STATUS_USAGE : err ? 1 : 0;

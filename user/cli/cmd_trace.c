@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/cli/commands.h"
 #include "user/cli/launch.h"
+#include "user/kernel/cgroup_namespace.h"
 #include "user/session/loop.h"
 #include "user/session/loop_events.h"
 #include "user/session/selection.h"
@@ -150,5 +151,9 @@ int cmd_trace(const union command_config *command)
 	if (loop_block_signals(&env.mask))
 		return 1;
 	loop_raise_file_limit(&env.files);
-	return config->argv ? cmd_trace_run(config, &env) : cmd_trace_watch(config);
+	if (config->argv)
+		return cmd_trace_run(config, &env);
+	/* A command would find itself in the other namespace. */
+	cgroup_namespace_enter_first();
+	return cmd_trace_watch(config);
 }
