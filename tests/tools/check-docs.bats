@@ -85,3 +85,13 @@ clean() {
 	page docs/other.md '[a](../README.md#read-me) [b](../README.md#gone)'
 	found 'docs/other.md:1: no heading for the link ../README.md#gone'
 }
+
+@test "without the name of a page all are held to it, but those that are to be rewritten later" {
+	page CHANGELOG.md "$(words 26)"
+	page README.md "$(words 25)"
+	page docs/new.md "$(words 26)"
+	run "$BATS_TEST_DIRNAME/../../tools/check-docs" "$tree"
+	printf '%s\n' "$output"
+	[ "$status" -eq 1 ]
+	[ "$output" = 'docs/new.md:1: a sentence of 26 words, 25 are allowed: One a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 a13 a14 a15 a16 a...' ]
+}
