@@ -3,6 +3,7 @@
 # What is counted, to the byte and the block, and under every way to attach.
 
 load lib.bash
+ALL_MODES=1
 
 leaf_sites() {
 	start_target "$TARGETS/$1"

@@ -3,6 +3,7 @@
 # Processes whose main thread has ended while others go on.
 
 load lib.bash
+ALL_MODES=1
 
 # The target has a C library of its own: what tools of other tests do, which may have ended a while ago, takes no probes out here.
 start_leaderless() {

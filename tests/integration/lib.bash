@@ -3,7 +3,8 @@
 #
 # Helpers of the integration tests. A test starts a target (tests/targets/truth.h: it says "ready", obeys commands, prints its
 # own truth), attaches the tool, tells the target what to do, and compares the tool's snapshot with the truth. Everything waits
-# for an event, with a deadline.
+# for an event, with a deadline: of processor time of the tool, which no other process can take from it. By the clock there is time enough
+# for a machine that has ten times as much to do; that is for a tool that hangs.
 #
 #     start_target PROGRAM [ARG…]     T_PID
 #     run_target / start_redis        the same of programs that are not ours
@@ -14,7 +15,8 @@
 #     judged                          the same of verdicts (verdicts.jq)
 #     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
 #
-# Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through), DEADLINE (seconds per wait), STACKS (fp: the kernel
+# Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through, all of them), NIGHTLY (all attach modes),
+# TESTS_WEEK (what each_mode goes by), TOOL_SECONDS and DEADLINE (per wait: of processor time that the tool may have, and by the clock), STACKS (fp: the kernel
 # has no unwinding by tables), VM_GUEST (the machine is emulated, tests/vm), LOOK_EVERY (seconds between two looks at what announces nothing).
 
 HERE=${BATS_TEST_DIRNAME}
@@ -23,8 +25,11 @@ BUILD=${BUILD:-build}
 [[ $BUILD == /* ]] || BUILD=$ROOT/$BUILD
 TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
 TARGETS=$BUILD/tests/targets
-DEADLINE=${DEADLINE:-30}
+DEADLINE=${DEADLINE:-300}
+TOOL_SECONDS=${TOOL_SECONDS:-$((DEADLINE / 5))}
 MODE=${MODE-}
+MODES_WANTED=${MODES-}
+ALL_MODES=
 MODES=${MODES:-session multi single$([[ $(uname -m) != x86_64 ]] || printf " gate")}
 LIBDIR=/usr/lib/$(uname -m)-linux-gnu
 export LC_ALL=C
@@ -103,10 +108,27 @@ teardown() {
 	clean
 }
 
-# each_mode FUNCTION [ARG…]: the function once per attach mode, in a subshell with state of its own; all modes run, even if
+# modes_now: the attach modes of MODES to go through now. In files that set ALL_MODES, by night, and where MODES were asked for, these are all of them. Elsewhere it is
+# one, another one each week, so that each test has had all of them in a month.
+modes_now() {
+	local modes week=${TESTS_WEEK:-$((EPOCHSECONDS / 604800))} name
+
+	if [[ -n $ALL_MODES$MODES_WANTED${NIGHTLY-} ]]; then
+		printf '%s' "$MODES"
+		return
+	fi
+	read -ra modes <<<"$MODES"
+	name=$(cksum <<<"${BATS_TEST_FILENAME##*/} $BATS_TEST_DESCRIPTION")
+	printf '%s' "${modes[(${name%% *} + week) % ${#modes[@]}]}"
+}
+
+# each_mode FUNCTION [ARG…]: the function once per attach mode (modes_now), in a subshell with state of its own; all modes run, even if
 # one fails. What one of them skips is skipped.
 each_mode() {
-	local mode failed='' skipped=$BATS_TEST_TMPDIR/skipped
+	local mode failed='' skipped=$BATS_TEST_TMPDIR/skipped MODES=$MODES
+
+	MODES=$(modes_now)
+	printf '# by %s\n' "$MODES" >&3
 
 	: >"$skipped"
 	for mode in $MODES; do
@@ -223,7 +245,7 @@ target_line() {
 			return
 		fi
 	done
-	while IFS= read -r -t "$DEADLINE" -u "$T_OUT" LINE; do
+	while read_line "$T_OUT"; do
 		[[ $LINE != "$1"* ]] || return 0
 		T_LINES+=("$LINE")
 	done
@@ -281,16 +303,59 @@ start_tool() {
 	exec {J_OUT}<"$D/json"
 }
 
+# processor_ticks PID: TICKS, what the process has had of the processors, in hundredths of a second; 0 if there is none.
+processor_ticks() {
+	local stat
+
+	TICKS=0
+	[[ -n $1 ]] || return 0
+	{ read -r -d '' stat <"/proc/$1/stat" || [[ -n $stat ]]; } 2>/dev/null || return 0
+	read -ra stat <<<"${stat##*) }"
+	TICKS=$((stat[11] + stat[12]))
+}
+
+# wait_begins: WAIT, for waited_enough: when, what the tool is, and what it has had of the processors by now.
+wait_begins() {
+	processor_ticks "${TOOL_PID-}"
+	WAIT=("$SECONDS" "${TOOL_PID-}" "$TICKS")
+}
+
+# waited_enough [SECONDS]: have so many seconds (DEADLINE) passed, or has the tool had all the processor time that it may have in a wait?
+waited_enough() {
+	local seconds=${1:-$DEADLINE}
+
+	[[ $((SECONDS - WAIT[0])) -lt $seconds ]] || return 0
+	processor_ticks "${WAIT[1]}"
+	[[ $((TICKS - WAIT[2])) -ge $((100 * TOOL_SECONDS * (seconds > DEADLINE ? seconds / DEADLINE : 1))) ]]
+}
+
+# read_line FD: LINE is the next one of it. 1 at its end; 2 when it does not come.
+read_line() {
+	local part status
+
+	wait_begins
+	LINE=''
+	while :; do
+		status=0
+		IFS= read -r -t 1 -u "$1" part || status=$?
+		LINE+=$part
+		if [[ $status -le 128 ]]; then
+			return $((status != 0))
+		elif waited_enough; then
+			return 2
+		fi
+	done
+}
+
 # tool_says REGEX: waits for such a line on the tool's standard error. bash cannot wait for a file to grow: it looks often.
 tool_says() {
-	local end=$((SECONDS + DEADLINE))
-
+	wait_begins
 	until grep -Eq -- "$1" "$D/tool.err"; do
 		if ! alive "$TOOL_PID"; then
 			grep -Eq -- "$1" "$D/tool.err" && return
 			fail "the tool ended before it said '$1'"
 		fi
-		[[ $SECONDS -lt $end ]] || fail "the tool did not say '$1' in $DEADLINE s"
+		! waited_enough || fail "the tool did not say '$1'"
 		pause
 	done
 }
@@ -340,12 +405,11 @@ held_too_long() {
 json_line() {
 	local status=0
 
-	IFS= read -r -t "$DEADLINE" -u "$J_OUT" LINE || status=$?
-	if [[ $status -gt 128 ]]; then
-		fail "no snapshot in $DEADLINE s"
-	elif [[ $status -ne 0 ]]; then
-		return 1
-	fi
+	read_line "$J_OUT" || status=$?
+	case $status in
+	1) return 1 ;;
+	2) fail 'no snapshot' ;;
+	esac
 	printf '%s\n' "$LINE" >>"$D/json.log"
 	SNAPS+=("$LINE")
 }
@@ -487,13 +551,14 @@ at_most() {
 	[[ ${SANITIZE-} == 1 || $1 -le $2 ]]
 }
 
-# until_true SECONDS COMMAND…: looks until it succeeds.
+# until_true SECONDS COMMAND…: looks until it succeeds; not for longer than so many seconds of a wait's DEADLINE.
 until_true() {
-	local end=$((SECONDS + $1))
+	local seconds=$1
 
 	shift
+	wait_begins
 	until "$@"; do
-		[[ $SECONDS -lt $end ]] || return 1
+		! waited_enough "$seconds" || return 1
 		pause "${LOOK_EVERY:-0.05}"
 	done
 }

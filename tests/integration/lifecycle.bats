@@ -3,6 +3,7 @@
 # Fork, exec, exit, dlopen, and commands that the tool starts itself.
 
 load lib.bash
+ALL_MODES=1
 
 # child_truth: the child's own line.
 child_truth() {

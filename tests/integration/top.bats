@@ -48,10 +48,9 @@ screen() {
 
 # sees REGEX: waits until a line of the screen is so.
 sees() {
-	local end=$((SECONDS + DEADLINE))
-
+	wait_begins
 	until screen | grep -Eq -- "$1"; do
-		[[ $SECONDS -lt $end ]] || fail "no '$1' on the screen:"$'\n'"$(screen)"
+		! waited_enough || fail "no '$1' on the screen:"$'\n'"$(screen)"
 		pause
 	done
 }
