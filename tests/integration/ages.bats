@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The age of the oldest block: of every target of a round, and where it is left out it is said.
+# bats file_tags=beside
 
 load lib.bash
 

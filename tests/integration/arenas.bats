@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What CPython and PHP map for objects of theirs, against their own books: each arena is a live block, with the stack that needed it.
+# bats file_tags=beside
 
 load lib.bash
 

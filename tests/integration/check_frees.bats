@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # --check-frees: each kind of bad free by its number, between frees that are right (tests/targets/bad_frees.cc).
+# bats file_tags=beside
 
 load lib.bash
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The command line: what is refused, and how.
+# bats file_tags=beside
 
 load lib.bash
 

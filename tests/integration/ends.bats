@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # How walks up the stack end: in real programs, while libraries come and go, and in processes that live for milliseconds. The numbers
 # are printed. Environment: STRESS=full runs the stress tests at their full length (30 s, 2,000 children).
+# bats file_tags=beside
 
 load lib.bash
 

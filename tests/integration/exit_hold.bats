@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The last verdict of a process that ends: it is held after its exit handlers and before its memory goes, and ends as it would have.
+# bats file_tags=beside
 
 load lib.bash
 

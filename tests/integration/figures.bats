@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # What is known of stacks beside their sums: how long their blocks live, which have far outlived others, which are temporary.
+# bats file_tags=beside
 
 load lib.bash
 

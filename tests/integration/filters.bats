@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Options that choose what is traced and what is shown.
+# bats file_tags=beside
 
 load lib.bash
 

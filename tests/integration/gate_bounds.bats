@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Where a program forbids itself something, unloads its allocator, or ends: it lives as long as it means to, and so does the tool.
+# bats file_tags=beside
 
 load lib
 load gate_safety.bash

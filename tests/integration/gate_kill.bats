@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # However often, and at whatever moment, a gate comes and goes, or its tool is killed: the target lives, and is as it was at the end.
+# bats file_tags=beside
 
 load lib
 load gate_safety.bash

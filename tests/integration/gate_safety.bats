@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Whatever a program does while its allocator has a gate: it lives, no byte of its blocks changes, and the numbers are right.
+# bats file_tags=beside
 
 load lib
 load gate_safety.bash

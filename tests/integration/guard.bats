@@ -3,6 +3,7 @@
 #
 # --guard: each bug of tests/targets/guarded.c by its kind, place and functions, the program's own results right all the
 # while; nothing is told of what is right; and what is left behind by a tool that is killed.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -3,6 +3,7 @@
 #
 # --guard=1: guarded blocks are in the books like any others, to the byte and the block, by probes and by a gate; and a COMMAND's
 # are guarded from its first one on.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # How long it takes until a bug that few allocations hit is found, by tests/soak/found: those of its rows that take seconds.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -3,6 +3,7 @@
 #
 # Two memleakbpf at one process, of which one at least has guards: they come and go one after the other, the second one says who has them, and
 # the process lives.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Verdicts on a process with guarded blocks: what one of them points to is held as by any other block, as long as it is not freed.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -3,6 +3,7 @@
 #
 # --guard=1 on bugs with blocks of the heap, each beside a twin without it (tests/targets/heap_bugs*), and AddressSanitizer and
 # memcheck on the same: a table, in which what a guard finds has to be what is known of it (heap_bugs.py), and nothing is told of a twin.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --inspect: each report is of one copy of the process: what has been traced with its verdicts, and the whole heap. Both are compared with what the
 # program says of itself (tests/targets/verdict.h), and with each other.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Fork, exec, exit, dlopen, and commands that the tool starts itself.
+# bats file_tags=beside
 
 load lib.bash
 ALL_MODES=1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Stacks of programs that have a runtime of their own, against what that runtime says of them.
+# bats file_tags=beside
 
 load lib.bash
 load managed.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # JavaScript's functions in stacks of Node, without a flag or a perf map, against Error().stack.
+# bats file_tags=beside
 
 load lib.bash
 

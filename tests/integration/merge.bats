@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --merge: one report for all processes of a program.
+# bats file_tags=beside
 
 load lib.bash
 

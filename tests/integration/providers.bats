@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Where allocators come from: C libraries, static programs, preloaded ones, containers, deleted files.
+# bats file_tags=beside
 
 load lib.bash
 

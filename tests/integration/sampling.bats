@@ -3,6 +3,7 @@
 # Are sampled numbers what they say they are? A fixed workload is made and freed ROUNDS times; each round is one independent
 # sample of the same truth.
 # shellcheck disable=SC2034,SC2154
+# bats file_tags=beside
 
 load lib
 load sampling.bash

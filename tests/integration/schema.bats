@@ -58,7 +58,7 @@ grown_with_stacks() {
 
 @test "a survey that has had probes on one process, and its page" {
 	scene leak 3000000
-	"$TOOL" survey -f json -T 1000 -i 100ms --window 1 --budget 20 --min-growth 64k --record "$D/rec" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	"$TOOL" survey -f json -T 1000 -i 100ms --comm '^leak$' --window 1 --budget 20 --min-growth 64k --record "$D/rec" >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	until_true $((2 * DEADLINE)) grown_with_stacks || fail "$(tail -n 1 "$D/survey.json")"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --scope: what the calls of a function leave behind, beside the books that the target keeps of its own calls.
+# bats file_tags=beside
 
 load lib.bash
 load recording.bash

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Two processes in one memory, neither a thread of the other: clone(CLONE_VM) without CLONE_THREAD. Blocks belong to the memory.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -3,6 +3,7 @@
 # Targets that sample by themselves and tell of it by USDT probes (OpenTelemetry's contract): found without being asked for,
 # counted as they tell, with no probe on any function of theirs.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# bats file_tags=beside
 
 load lib
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --verdict as a user meets it. Whether it is true is in verdict_truth.bats, what it does to the process in verdict_safety.bats, and that a
 # process goes on when the tool is killed 200 times while it holds it in tests/unit/freeze/test_stop.c.
+# bats file_tags=beside
 
 load lib.bash
 

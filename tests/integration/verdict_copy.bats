@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # --snapshot=fork where a process cannot be forked without harm: one line says why, and it is judged as it stands.
 # And where the copy that we would make ourselves has no room.
+# bats file_tags=beside
 
 load lib.bash
 

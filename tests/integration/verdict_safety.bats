@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What a verdict does to the process: stopped ones stay stopped, those that cannot be stopped are left alone and the report says
 # why, waits go on, memory does not grow.
+# bats file_tags=beside
 
 load lib.bash
 

@@ -165,18 +165,29 @@ ok    tools/b: three
 }
 
 # Each opens one end of a FIFO, which waits for the other's.
-@test "integration files that can run beside the others do, with what time these leave" {
-	local log=$BATS_TEST_TMPDIR/log
+@test "integration files that can run beside the others do, each with a C library of its own; the tools' tests have what time is left" {
+	local log=$BATS_TEST_TMPDIR/log libc
 
+	libc=/lib/$(uname -m)-linux-gnu/libc.so.6
 	[[ $EUID -eq 0 ]] || skip 'needs root'
-	mkfifo "$BATS_TEST_TMPDIR/fifo"
-	printf '%s\n' "@""test 'one' { nice >>$log; echo >$BATS_TEST_TMPDIR/fifo; }" >"$TESTS_ROOT/integration/a.bats"
-	printf '%s\n' '# bats file_tags=beside' "@""test 'two' { read -r _ <$BATS_TEST_TMPDIR/fifo; nice >>$log; }" >"$TESTS_ROOT/integration/b.bats"
-	SANITIZE='' TEST_TIMEOUT=30 run tests/run integration
-	printf '%s\n' "$output"
+	mkfifo "$BATS_TEST_TMPDIR/fifo" "$BATS_TEST_TMPDIR/fifo2"
+	printf '%s\n' "@""test 'one' { echo main \$(nice) \$(stat -c %d:%i $libc) >>$log; echo >$BATS_TEST_TMPDIR/fifo; }" >"$TESTS_ROOT/integration/a.bats"
+	printf '%s\n' '# bats file_tags=beside' "@""test 'two' { read -r _ <$BATS_TEST_TMPDIR/fifo; echo beside \$(nice) \$(stat -c %d:%i $libc) >>$log; }" \
+		'# bats test_tags=alone' "@""test 'three' { echo alone \$(nice) \$(stat -c %d:%i $libc) >>$log; }" >"$TESTS_ROOT/integration/b.bats"
+	# When the first queue is at its end, two of the other run side by side.
+	printf '%s\n' '# bats file_tags=beside' "@""test 'four' { echo >$BATS_TEST_TMPDIR/fifo2; }" >"$TESTS_ROOT/integration/c.bats"
+	printf '%s\n' '# bats file_tags=beside' "@""test 'five' { read -r _ <$BATS_TEST_TMPDIR/fifo2; }" >"$TESTS_ROOT/integration/d.bats"
+	SANITIZE='' TEST_TIMEOUT=60 run tests/run integration
+	printf '%s\n' "$output" "$(<"$log")"
 	[ "$status" -eq 0 ]
-	[ "${lines[-1]}" = '2 passed, 0 failed, 0 skipped' ]
-	[ "$(<"$log")" = "$(nice)"$'\n'"$(($(nice) + 10 > 19 ? 19 : $(nice) + 10))" ]
+	[ "${lines[-1]}" = '5 passed, 0 failed, 0 skipped' ]
+	! grep FLAKY <<<"$output" || return 1
+	[ "$(grep main "$log")" = "main $(nice) $(stat -L -c %d:%i "$libc")" ]
+	[[ "$(grep beside "$log")" == "beside $(nice) "* ]]
+	[ "$(cut -d ' ' -f 3 "$log" | sort -u | wc -l)" -eq 3 ]
+	printf '%s\n' "@""test 'six' { echo tools \$(nice) >>$log; }" >"$TESTS_ROOT/tools/a.bats"
+	run tests/run tools
+	[ "$(tail -n 1 "$log")" = "tools $(($(nice) + 10 > 19 ? 19 : $(nice) + 10))" ]
 }
 
 # once FILE: a line of a unit test program that is true at its first run only.
