@@ -341,7 +341,7 @@ $(BUILD)/rooms/$(1).a: $(filter $(BUILD)/obj/user/$(1)/%,$(LIB_OBJS))
 $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT_PROGRAMS)): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(patsubst %,$(BUILD)/rooms/%.a,$(1) $(room_$(1)))
 	@mkdir -p $$(@D)
 	$$(say) LD $$@
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -lcmocka -o $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS) -lcmocka -o $$@
 
 # No make of their own: several at once would make the same files.
 .PHONY: unit-$(1)
@@ -460,4 +460,8 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
+<<<<<<< HEAD
 -include $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(STATIC)/linkage.d
+=======
+-include $(fuzz_parts:.o=.d) $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d)
+>>>>>>> 0e8b0440 (The fuzzers' corpora are gone over by a unit test)

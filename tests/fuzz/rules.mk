@@ -11,6 +11,20 @@ FUZZ ?= $(fuzz_names)
 fuzz_sanitize := address,undefined
 fuzz_cflags := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 
+# By day the harnesses go over their corpora in a unit test, each with a name of its own, compiled as the tool is.
+fuzz_parts := $(fuzz_names:%=$(BUILD)/obj/tests/fuzz/part_%.o)
+$(fuzz_parts): $(BUILD)/obj/tests/fuzz/part_%.o: tests/fuzz/fuzz_%.c $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/tests/unit/cli/test_corpus.o: tests/unit/cli/test_corpus.c $(fuzz_names:%=tests/fuzz/fuzz_%.c) $(FLAGS_USED) | $(DEPS_CHECKED)
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -DHARNESSES='$(foreach name,$(fuzz_names),HARNESS($(name)))' -MMD -MP -c $< -o $@
+
+$(BUILD)/tests/unit/cli/test_corpus: $(fuzz_parts)
+
 # The whole library the sanitizers' way, in a build directory of its own.
 .PHONY: fuzz fuzz-build
 $(fuzz_out)/libmemleakbpf.a: always
