@@ -196,7 +196,11 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 	return size;
 }
 
+#ifndef MEMLEAKBPF_MANAGED
 #include "bpf/unwind_trail.h"
+#else
+#include "bpf/unwind_walk.h"
+#endif
 
 /* A function of its own that the verifier checks once, not once for each frame. */
 __noinline int unwind_step(struct unwind_state *state)

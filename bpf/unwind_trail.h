@@ -56,13 +56,26 @@ static __always_inline bool unwind_word_is(struct unwind_state *state, uint64_t 
 	return state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)] == word;
 }
 
-/* Would a walk with state->regs go the way of the trail? */
-static __always_inline bool unwind_follows(struct unwind_state *state,
-					   const struct unwind_trail *trail, uint32_t generation)
-{
-	const struct unwind_regs *now = &state->regs, *then = &trail->regs;
-	uint32_t count = trail->count, i;
+/* In BPF a function of its own, which the verifier goes through once and not for each of a pair. */
+#ifdef __bpf__
+#define UNWIND_TRAIL_FUNCTION __noinline
+#else
+#define UNWIND_TRAIL_FUNCTION static inline
+#endif
 
+/* Would a walk with state->regs go the way of that trail? */
+UNWIND_TRAIL_FUNCTION int unwind_follows(struct unwind_state *state, uint32_t number,
+					 uint32_t generation)
+{
+	const struct unwind_trail *trail = state ? unwind_trail_at(state, number) : NULL;
+	const struct unwind_regs *now, *then;
+	uint32_t count, i;
+
+	if (!trail)
+		return false;
+	now = &state->regs;
+	then = &trail->regs;
+	count = trail->count;
 	if (trail->target_id != state->target_id || trail->generation != generation)
 		return false;
 	if (now->pc != then->pc || now->sp != then->sp || now->lr != then->lr)
@@ -82,7 +95,6 @@ static __always_inline bool unwind_follows(struct unwind_state *state,
 static __always_inline const struct unwind_trail *unwind_trail_find(struct unwind_state *state,
 								    uint32_t generation)
 {
-	const struct unwind_trail *trail;
 	uint64_t top = 0, pair, way;
 
 	state->window_at = 0;
@@ -91,12 +103,11 @@ static __always_inline const struct unwind_trail *unwind_trail_find(struct unwin
 	pair = unwind_pair_of(&state->regs, top);
 	way = state->newer >> pair & 1;
 	for (int tries = 0; tries < 2; tries++, way ^= 1) {
-		trail = unwind_trail_at(state, pair * 2 + way);
-		if (!trail || !unwind_follows(state, trail, generation))
+		if (!unwind_follows(state, (uint32_t)(pair * 2 + way), generation))
 			continue;
 		if (tries)
 			state->newer ^= 1ull << pair;
-		return trail;
+		return unwind_trail_at(state, pair * 2 + way);
 	}
 	return NULL;
 }
