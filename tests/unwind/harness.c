@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "bpf/config.h" /* for the skeleton */
 #include "tests/unwind/harness.h"
 #include "harness.skel.h"
 #include "user/base/log.h"

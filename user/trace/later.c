@@ -18,15 +18,25 @@
 #include "user/base/util.h"
 #include "user/trace/programs.h"
 
-int later_fd(const struct trace *trace, const struct bpf_program *program)
+/* Its descriptor; -ENOENT: it has not been loaded; another -errno: it has been refused. */
+static int later_find(const struct trace *trace, const struct bpf_program *program)
 {
 	const struct later *later = &trace->later;
 	int fd = bpf_program__fd(program);
 
-	for (size_t i = 0; fd < 0 && i < later->count; i++) {
+	if (fd >= 0)
+		return fd;
+	for (size_t i = 0; i < later->count; i++) {
 		if (later->loaded[i].program == program)
-			fd = later->loaded[i].fd;
+			return later->loaded[i].fd;
 	}
+	return -ENOENT;
+}
+
+int later_fd(const struct trace *trace, const struct bpf_program *program)
+{
+	int fd = later_find(trace, program);
+
 	return fd < 0 ? -1 : fd;
 }
 
@@ -155,22 +165,31 @@ static int later_load_managed(struct trace *trace, const struct bpf_program *onl
 	return err;
 }
 
+/* Once: what was refused is not tried again for the next object. -errno. */
+static int later_refused(struct trace *trace, const struct bpf_program *program, int err)
+{
+	struct later *later = &trace->later;
+
+	if (later->count < LATER_PROGRAMS)
+		later->loaded[later->count++] = (struct later_program){program, err};
+	return log_errno(err,
+			 "the kernel refuses the program %s, which is loaded when it is first "
+			 "needed (-vv shows why)",
+			 bpf_program__name(program));
+}
+
 int later_load(void *ctx, const struct bpf_program *program)
 {
 	struct trace *trace = ctx;
-	int fd = later_fd(trace, program), err = 0;
+	int fd = later_find(trace, program), err = 0;
 
-	if (fd >= 0)
+	if (fd != -ENOENT)
 		return fd;
 	/* What it goes on in is there before it. */
 	if (trace->later.runtimes && !trace->later.runtimes_err)
 		err = later_load_managed(trace, program);
 	err = err ?: later_load_all(trace, &program, 1);
-	return err ? log_errno(err,
-			       "the kernel refuses the program %s, which is loaded when it is "
-			       "first needed (-vv shows why)",
-			       bpf_program__name(program))
-		   : later_fd(trace, program);
+	return err ? later_refused(trace, program, err) : later_fd(trace, program);
 }
 
 int later_runtimes(struct trace *trace, uint32_t runtime)
@@ -195,6 +214,8 @@ int later_runtimes(struct trace *trace, uint32_t runtime)
 
 void later_free(struct trace *trace)
 {
-	while (trace->later.count)
-		close(trace->later.loaded[--trace->later.count].fd);
+	for (size_t i = 0; i < trace->later.count; i++) {
+		if (trace->later.loaded[i].fd >= 0)
+			close(trace->later.loaded[i].fd);
+	}
 }

@@ -10,7 +10,7 @@
 
 /*
  * The program's descriptor, borrowed; one that was left out at the start is loaded now, in some
- * 100 ms. Or -errno, logged. `trace`: struct trace *, as struct attach_programs has it.
+ * 100 ms. Or -errno, logged once. `trace`: struct trace *, as struct attach_programs has it.
  */
 int later_load(void *trace, const struct bpf_program *program);
 

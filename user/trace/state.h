@@ -21,7 +21,7 @@
 
 struct later_program {
 	const struct bpf_program *program; /* of the skeleton */
-	int fd;
+	int fd;				   /* -errno: the kernel has refused it */
 };
 
 struct later {
