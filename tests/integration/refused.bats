@@ -104,6 +104,8 @@ row() {
 		"$TOOL" survey -i 100ms -n 2 --no-drill -f json "$@" >"$D/out.txt" 2>"$D/tool.err" || fail "status $?"
 		met
 		jq -e -s 'length == 2 and all(.processes | length > 0)' "$D/out.txt" >/dev/null || fail 'no processes'
+		SNAP=$(tail -n 1 "$D/out.txt")
+		[[ $(missing) == "$wanted" ]] || fail "missing is '$(missing)', and not '$wanted'"
 		return
 		;;
 	ends)

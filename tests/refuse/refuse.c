@@ -113,7 +113,10 @@ struct name {
 	uint32_t number;
 };
 
-#define HELPER(x) {#x, BPF_FUNC_##x}
+#define HELPER(x)                \
+	{                        \
+#x, BPF_FUNC_##x \
+	}
 static const struct name helpers[] = {__BPF_FUNC_MAPPER(HELPER)};
 #undef HELPER
 
@@ -226,18 +229,15 @@ static uint32_t attach_of(const char *text)
 /* Iterators and kfuncs are functions, tracepoints are types. */
 static uint32_t btf_id_of(const char *name)
 {
+	static const char *const forms[] = {"btf_trace_", "bpf_iter_", ""};
 	struct btf *btf = btf__load_vmlinux_btf();
 	char form[128];
 	int id = -ENOENT;
 
-	for (size_t i = 0; btf && id < 0 && i < 3; i++) {
-		uint32_t kind = i < 2 ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF;
+	for (size_t i = 0; btf && id < 0 && i < COUNT(forms); i++) {
+		uint32_t kind = i ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF;
 
-		snprintf(form, sizeof(form),
-			 i == 0	  ? "%s"
-			 : i == 1 ? "bpf_iter_%s"
-				  : "btf_trace_%s",
-			 name);
+		snprintf(form, sizeof(form), "%s%s", forms[i], name);
 		id = btf__find_by_name_kind(btf, form, kind);
 	}
 	btf__free(btf);

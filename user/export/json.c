@@ -95,21 +95,6 @@ static void json_put_heaps(struct json *to, const struct untraced_heaps *heaps)
 	json_end(to);
 }
 
-static void json_put_missing(struct json *to, const struct missing_parts *missing)
-{
-	if (!missing->count)
-		return;
-	json_array(to, "missing");
-	for (size_t i = 0; i < missing->count; i++) {
-		json_object(to, NULL);
-		json_text(to, "what", missing->parts[i].what);
-		json_text(to, "why", missing->parts[i].why);
-		json_text(to, "costs", missing->parts[i].costs);
-		json_end(to);
-	}
-	json_end(to);
-}
-
 static void json_put_peak(struct json *to, const struct peak *peak, bool estimated)
 {
 	if (!peak->time_ns)

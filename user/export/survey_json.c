@@ -161,6 +161,7 @@ int survey_write_json(struct exporter *e, const struct survey_report *report)
 	json_number(to, "elapsed_ms", report->elapsed_ns / NS_PER_MS);
 	json_bool(to, "final", report->final);
 	json_text(to, "source", report->source);
+	json_put_missing(to, &report->missing);
 	json_number(to, "process_count", report->process_count);
 	json_number(to, "growing_count", report->growing_count);
 	if (report->tool_known)

@@ -335,6 +335,21 @@ static void put_build(const struct metrics_page *p)
 	fputs("} 1\n", p->out);
 }
 
+static void metrics_put_missing(const struct metrics_page *p)
+{
+	const struct missing_parts *missing = &p->report->missing;
+
+	if (!missing->count)
+		return;
+	metrics_put_family(p, "missing", TYPE_GAUGE, NULL,
+			   "What the kernel has refused, and is done without.");
+	for (size_t i = 0; i < missing->count; i++) {
+		fputs("memleakbpf_missing{", p->out);
+		metrics_put_label(p->out, true, "what", missing->parts[i].what);
+		fputs("} 1\n", p->out);
+	}
+}
+
 int survey_format_metrics(const struct survey_report *report, enum metrics_syntax syntax,
 			  char **text, size_t *size)
 {
@@ -346,6 +361,7 @@ int survey_format_metrics(const struct survey_report *report, enum metrics_synta
 	if (!page.out)
 		return -ENOMEM;
 	put_build(&page);
+	metrics_put_missing(&page);
 	metrics_put_totals(&page);
 	metrics_put_losses(&page);
 	if (report->keep)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/model/missing.h"
 #include "user/model/process_sample.h"
 #include "user/model/report.h"
 #include "user/model/trend.h"
@@ -139,6 +140,8 @@ struct survey_report {
 	uint64_t elapsed_ns; /* since the survey began */
 	bool final;
 	const char *source; /* "bpf" or "proc" */
+	struct missing_parts
+		missing; /* what the kernel has refused, of the survey and of what it samples */
 	size_t process_count, growing_count;
 	size_t watched_count; /* processes with probes on them now */
 	bool tool_known;      /* it has run for long enough for a share to mean something */

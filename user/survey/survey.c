@@ -275,7 +275,7 @@ static int survey_go_on(struct survey_loop *s)
 
 	if (!err) {
 		s->reporter = survey_reporter_new(s->config, s->history, s->scope, s->driller,
-						  s->keeper, survey_reader_source(s->reader));
+						  s->keeper, s->reader);
 		err = s->reporter ? 0 : log_errno(ENOMEM, "survey");
 	}
 	/* Before there is anything to report; under a viewer they are its own. */

@@ -32,6 +32,7 @@ struct survey_reader {
 	struct bpf_link *exit_link; /* NULL: exits are not counted */
 	struct process_list list;
 	struct survey_reader_exits exits;
+	struct missing_parts missing;
 	uint64_t page, ns_per_tick;
 	int64_t boot_offset_ns; /* of our time namespace */
 };
@@ -194,12 +195,38 @@ static void survey_reader_take_exits(struct survey_reader *r)
 /* The survey goes on without. */
 static void survey_reader_count_exits(struct survey_reader *r)
 {
+	int fd = bpf_program__fd(r->skel->progs.survey_exit), err = fd < 0 ? -EPERM : 0;
+	const struct missing_part *part;
+
 	r->exits.parents = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.parents));
 	r->exits.sums = calloc(SURVEY_MAX_PARENTS, sizeof(*r->exits.sums));
-	if (r->exits.parents && r->exits.sums)
+	if (!r->exits.parents || !r->exits.sums)
+		err = -ENOMEM;
+	/* Whether they can be read: nothing is in them so far. */
+	err = err ?: survey_reader_read_exits(r);
+	if (!err) {
 		r->exit_link = bpf_program__attach(r->skel->progs.survey_exit);
-	if (!r->exit_link)
-		log_debug("short-lived children are not counted: %s", strerror(errno));
+		err = r->exit_link ? 0 : -errno;
+	}
+	if (!err)
+		return;
+	part = missing_add(&r->missing, "short_lived_children",
+			   "children that come and go between two looks are not counted",
+			   "survey_exit: %s", strerror(-err));
+	if (part)
+		log_info("this kernel refuses %s: %s", part->why, part->costs);
+}
+
+/* What is refused is one of the two programs: without the second it is tried once more. */
+static int survey_reader_load_without_exits(struct survey_reader *r, uint32_t cpus)
+{
+	survey__destroy(r->skel);
+	r->skel = survey__open();
+	if (!r->skel)
+		return -errno;
+	r->skel->rodata->possible_cpus = cpus;
+	bpf_program__set_autoload(r->skel->progs.survey_exit, false);
+	return survey__load(r->skel);
 }
 
 static int survey_reader_load(struct survey_reader *r)
@@ -216,12 +243,17 @@ static int survey_reader_load(struct survey_reader *r)
 	r->skel->rodata->possible_cpus = (uint32_t)cpus;
 	err = survey__load(r->skel);
 	if (err)
+		err = survey_reader_load_without_exits(r, (uint32_t)cpus);
+	if (err)
 		return err;
 	r->link = bpf_program__attach_iter(r->skel->progs.survey_task, NULL);
 	if (!r->link)
 		return -errno;
-	survey_reader_count_exits(r);
-	return 0;
+	err = survey_reader_read_iterator(r);
+	r->list.count = 0;
+	if (!err)
+		survey_reader_count_exits(r);
+	return err;
 }
 
 static void survey_reader_unload(struct survey_reader *r)
@@ -297,6 +329,9 @@ int survey_reader_new(enum survey_source source, struct survey_reader **out)
 		}
 		if (err) {
 			survey_reader_unload(r);
+			missing_add(&r->missing, "process_iterator",
+				    "the survey reads /proc, which takes it longer",
+				    "survey_task: %s", strerror(-err));
 			log_warn("reading /proc, since the BPF iterator cannot be had: %s",
 				 privilege_admin() ? strerror(-err) : "it needs CAP_SYS_ADMIN");
 		}
@@ -319,6 +354,11 @@ void survey_reader_free(struct survey_reader *r)
 enum survey_source survey_reader_source(const struct survey_reader *r)
 {
 	return r->link ? SURVEY_BPF : SURVEY_PROC;
+}
+
+const struct missing_parts *survey_reader_missing(const struct survey_reader *r)
+{
+	return &r->missing;
 }
 
 int survey_reader_read(struct survey_reader *r, const struct process_list **out)

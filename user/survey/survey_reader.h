@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_SURVEY_SURVEY_READER_H
 #define MEMLEAKBPF_SURVEY_SURVEY_READER_H
 
+#include "user/model/missing.h"
 #include "user/model/process_sample.h"
 
 enum survey_source {
@@ -25,6 +26,9 @@ void survey_reader_free(struct survey_reader *reader); /* NULL is fine */
 
 /* What it reads from: SURVEY_BPF or SURVEY_PROC. */
 enum survey_source survey_reader_source(const struct survey_reader *reader);
+
+/* What the kernel has refused it; the reader's own. */
+const struct missing_parts *survey_reader_missing(const struct survey_reader *reader);
 
 /*
  * Reads all processes; kernel threads and zombies are left out. The list is the reader's own, valid

@@ -18,7 +18,7 @@ struct survey_reporter {
 	const struct survey_scope *scope;
 	const struct survey_driller *driller;
 	struct survey_keeper *keeper; /* NULL: nothing is kept */
-	enum survey_source source;
+	const struct survey_reader *reader;
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
 	bool matched;		 /* survey_reporter_matched() */
@@ -31,7 +31,8 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    struct history *history,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
-					    struct survey_keeper *keeper, enum survey_source source)
+					    struct survey_keeper *keeper,
+					    const struct survey_reader *reader)
 {
 	struct survey_reporter *r = calloc(1, sizeof(*r));
 
@@ -43,7 +44,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 		.scope = scope,
 		.driller = driller,
 		.keeper = keeper,
-		.source = source,
+		.reader = reader,
 		.start_ns = monotonic_ns(),
 		.start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 	};
@@ -308,7 +309,8 @@ int survey_reporter_make(struct survey_reporter *r, size_t top, enum survey_audi
 	*report = (struct survey_report){
 		.time_ns = clock_ns(CLOCK_REALTIME),
 		.elapsed_ns = elapsed,
-		.source = r->source == SURVEY_BPF ? "bpf" : "proc",
+		.source = survey_reader_source(r->reader) == SURVEY_BPF ? "bpf" : "proc",
+		.missing = *survey_reader_missing(r->reader),
 		.watched_count = survey_driller_watched(r->driller),
 		.probe_share = survey_driller_share(r->driller),
 		.budget_share = probes->wanted ? probes->budget / 1000.0 : 0,

@@ -18,7 +18,7 @@ enum survey_audience {
 struct survey_reporter;
 
 /*
- * All must outlive it. `source`: what the reader reads from. Elapsed time and the share of the tool
+ * All must outlive it. `reader`: which of the kernel's ways it reads by. Elapsed time and the share of the tool
  * itself count from now on. NULL when out of memory.
  */
 struct survey_reporter *survey_reporter_new(const struct survey_config *config,
@@ -26,7 +26,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 					    const struct survey_scope *scope,
 					    const struct survey_driller *driller,
 					    struct survey_keeper *keeper,
-					    enum survey_source source);
+					    const struct survey_reader *reader);
 void survey_reporter_free(struct survey_reporter *reporter); /* NULL is fine */
 
 /* Counts a look, at that list. Returns how many there have been. */

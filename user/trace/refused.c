@@ -158,6 +158,7 @@ static const struct refused_row rows[] = {
 		.what = "memory_at_end",
 		.programs = "on_exit",
 		.maps = "ruler as_number",
+		.judged = true,
 		.purpose = "what a process has in memory at its end",
 		.instead = without_memory_at_end,
 		.costs = "what a process has in memory at its end is not known",
@@ -187,7 +188,8 @@ static const struct refused_row rows[] = {
 	},
 	{
 		.what = "told_samples",
-		.programs = "usdt_free figures_usdt_free scoped_usdt_free",
+		.programs = "usdt_free figures_usdt_free scoped_usdt_free old_usdt_alloc "
+			    "old_usdt_free",
 		.purpose = "processes that tell of their samples themselves",
 		.instead = without_usdt,
 		.costs = "what a process tells of its samples itself is not heard",
@@ -222,11 +224,6 @@ static const struct refused_row rows[] = {
 		.what = "processes",
 		.programs = "raw_on_fork raw_on_exec raw_on_exit old_on_fork old_on_exec",
 		.purpose = "fork, exec and exit",
-	},
-	{
-		.what = "old_usdt",
-		.programs = "old_usdt_alloc old_usdt_free",
-		.purpose = "processes that tell of their samples themselves",
 	},
 	{
 		.what = "check_frees",
@@ -289,6 +286,7 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
 		{LEFT_OUT_TYPES, skel->progs.on_exit},
 	};
 	bool raw = options->left_out & LEFT_OUT_TYPES;
+	bool old_usdt = options->old && options->usdt != TRACE_USDT_NEVER;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (options->left_out & parts[i].part)
@@ -297,6 +295,8 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
 	bpf_program__set_autoload(skel->progs.raw_on_fork, raw);
 	bpf_program__set_autoload(skel->progs.raw_on_exec, raw);
 	bpf_program__set_autoload(skel->progs.raw_on_exit, raw);
+	bpf_program__set_autoload(skel->progs.old_usdt_alloc, old_usdt);
+	bpf_program__set_autoload(skel->progs.old_usdt_free, old_usdt);
 }
 
 /* "on_loaded: Invalid argument (invalid func unknown#32767)" */
@@ -315,7 +315,8 @@ static const struct refused_row *refused_instead(struct trace_options *options,
 						 const struct libbpf_refusal *refusal)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (rows[i].instead && refused_row_has(&rows[i], refusal->program, refusal->map) &&
+		if (rows[i].instead && (!rows[i].judged || *refusal->complaint) &&
+		    refused_row_has(&rows[i], refusal->program, refusal->map) &&
 		    rows[i].instead(options))
 			return &rows[i];
 	}

@@ -16,12 +16,12 @@
 #define LEFT_OUT_MAPPING (1u << 2) /* on_mapping */
 #define LEFT_OUT_TYPES	 (1u << 3) /* tracepoints by BTF types: raw.bpf.c's programs */
 #define LEFT_OUT_AT_END	 (1u << 4) /* what a process has at its end */
-#define LEFT_OUT_USDT	 (1u << 5) /* usdt_free, usdt_alloc */
 
 struct refused_row {
 	const char *what;     /* a stable name, of struct missing_part */
 	const char *programs; /* with spaces between */
 	const char *maps;     /* likewise; NULL: none */
+	bool judged;	      /* only where the verifier has complained of the program */
 	const char *purpose;  /* what it is for: "probes on allocators" */
 	/* What is done instead: changes the options. False: it has been tried, or there is nothing. */
 	bool (*instead)(struct trace_options *options);

@@ -90,6 +90,7 @@ static const struct survey_row rows[] = {
 static const struct survey_report report = {
 	.time_ns = 1767323045678000000ull,
 	.source = "bpf",
+	.missing = {.parts = {{.what = "short_lived_children"}}, .count = 1},
 	.process_count = 10,
 	.growing_count = 1,
 	.budget_share = 0.02,
@@ -148,6 +149,7 @@ static const char *const in_both[] = {
 	"memleakbpf_probe_cpu_seconds_total 0.25",
 	"memleakbpf_last_look_timestamp_seconds 1767323045.678",
 	"memleakbpf_lost_records_total{cause=\"stack_frames\"} 9",
+	"memleakbpf_missing{what=\"short_lived_children\"} 1",
 	"memleakbpf_build_info{version=\"" MEMLEAKBPF_VERSION "\",source=\"bpf\"} 1",
 };
 
