@@ -129,7 +129,7 @@ row() {
 	said
 }
 
-# rows PATTERN: those whose rules are so; all of them run, even if one fails.
+# rows PATTERN: those whose rules are so; all of them run, even if one fails. ROW (a pattern) names those to look at.
 rows() {
 	local name rules what missing failed=''
 
@@ -137,7 +137,7 @@ rows() {
 	while IFS='|' read -r name rules what missing; do
 		name=${name% } rules=${rules# } what=${what# } missing=${missing# }
 		rules=${rules% } what=${what% }
-		[[ -n $name && $name != '#'* && "$rules" =~ $1 ]] || continue
+		[[ -n $name && $name != '#'* && "$rules" =~ $1 && $name =~ ${ROW-} ]] || continue
 		(
 			set -e
 			fresh
@@ -175,4 +175,23 @@ programs_of() {
 
 @test "a kind of program, a map, a helper or a call refused: likewise" {
 	rows '^(program|sleepable|map|helper:[a-fh-z]|helper:get_func|call|perf)'
+}
+
+@test "doctor --try says of a refusal what a real load says, and doctor's advice goes by what the kernel has answered" {
+	[[ $EUID -eq 0 ]] || skip 'needs root'
+	refusing helper:copy_from_user
+	"$TOOL" doctor --try -f json >"$D/doctor" 2>"$D/tool.err" || fail "status $?"
+	met
+	holds '.tracing and .try.loads and ([.try.missing[].what] | index("loaded_libraries") != null)' "$(<"$D/doctor")"
+	fresh
+	TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
+	refusing name:free_enter
+	run "$TOOL" doctor --try -f json
+	[[ $status -eq 1 ]] || fail "status $status"
+	holds '(.tracing | not) and (.try.loads | not)' "$(grep '^{' <<<"$output")"
+	fresh
+	TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
+	refusing program:tracing
+	"$TOOL" doctor >"$D/doctor" 2>"$D/tool.err" || fail "status $?"
+	grep -A 2 'fork, exec and exit' "$D/doctor" | grep -q 'what to do: it is refused, and not lacking' || fail "$(<"$D/doctor")"
 }

@@ -17,6 +17,7 @@
 #include "user/cli/doctor_breakpoints.h"
 #include "user/cli/doctor_gate.h"
 #include "user/cli/doctor_target.h"
+#include "user/cli/doctor_try.h"
 #include "user/probe/plan.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/feature_machine.h"
@@ -48,8 +49,9 @@ static const struct doctor_feature doctor_features[] = {
 	 "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are"},
 	{FEATURE_RINGBUF, "ring buffer", true, "new stacks cannot be reported",
 	 "use Linux 5.8 or newer"},
-	{FEATURE_TASK_EVENTS, "fork, exec and exit", true, "processes cannot be followed",
-	 "use Linux 5.8 or newer with CONFIG_DEBUG_INFO_BTF=y"},
+	{FEATURE_TASK_EVENTS, "fork, exec and exit", false,
+	 "raw tracepoints stand in; children are not held at their start",
+	 "use a kernel with CONFIG_DEBUG_INFO_BTF=y"},
 	{FEATURE_THREAD_ITERATOR, "thread iterators", false,
 	 "--verdict ends epoll_wait and three other waits with EINTR, as any stop does",
 	 "use Linux 6.1 or newer"},
@@ -61,7 +63,9 @@ static const struct doctor_feature doctor_features[] = {
 	{FEATURE_TAIL_CALL, "tail calls", false,
 	 "a start takes longer: what follows runtimes is loaded at once",
 	 "use Linux 5.10 or newer (6.0 on aarch64), with the BPF JIT"},
-	{FEATURE_TASK_STORAGE, "task storage", false, "each probe takes about 20 ns longer",
+	{FEATURE_TASK_STORAGE, "task storage", false,
+	 "each probe takes about 20 ns longer, no functions of Python, Java and the like, no "
+	 "--scope",
 	 "use Linux 5.12 or newer"},
 	{FEATURE_TASK_WORK, "work given to tasks", false,
 	 "a command's children are traced from when they are seen, not from their first "
@@ -90,6 +94,8 @@ struct doctor {
 	struct machine machine;
 	struct attach_plan plan;
 	struct doctor_gate gate;
+	struct doctor_try tried; /* with try_load */
+	bool try_load;
 	bool have_needed; /* of the features, and that BPF programs may read memory */
 	bool possible;	  /* to trace */
 	bool verbose;
@@ -116,6 +122,10 @@ static void doctor_judge(struct doctor *d)
 	attach_plan(d->features, ATTACH_AUTO, &d->plan);
 	d->possible = d->have_needed && d->plan.possible;
 	doctor_gate_read(&d->machine, d->plan.old, &d->gate);
+	if (!d->try_load)
+		return;
+	doctor_try_load(&d->tried);
+	d->possible = !d->tried.err;
 }
 
 /* ---- for people --------------------------------------------------------------------------- */
@@ -135,6 +145,23 @@ static void doctor_print_item(enum doctor_state state, const char *name, const c
 		printf("  %-8s %s\n", words[state], name);
 }
 
+/*
+ * What to do goes by what the kernel has answered. A refusal is no lack: a newer kernel, or another
+ * configuration, would refuse the same.
+ */
+static const char *doctor_remedy(const struct features *features, const struct doctor_feature *item)
+{
+	char missing[PRIVILEGE_TEXT_MAX];
+	int err = features_error(features, item->feature);
+
+	if ((err != -EPERM && err != -EACCES) || item->feature == FEATURE_BPF)
+		return item->remedy;
+	if (privilege_missing(missing)[0] || !privilege_admin())
+		return "run as root (sudo), outside of containers: it is refused, and not lacking";
+	return "it is refused, and not lacking: by a security module, lockdown or a patch of this "
+	       "kernel, which its log or its distributor may name";
+}
+
 static void doctor_print_advice(const char *meaning, const char *remedy)
 {
 	printf("  %8s   without it: %s\n", "", meaning);
@@ -152,7 +179,7 @@ static void doctor_print_features(struct features *features)
 		}
 		doctor_print_item(item->needed ? DOCTOR_FAILED : DOCTOR_MISSING, item->name,
 				  features_why(features, item->feature));
-		doctor_print_advice(item->without, item->remedy);
+		doctor_print_advice(item->without, doctor_remedy(features, item));
 		if (item->feature == FEATURE_BPF) {
 			/* Whatever else fails now says nothing about the kernel. */
 			doctor_print_item(DOCTOR_NOTE, "everything else",
@@ -311,7 +338,9 @@ static void doctor_print_breakpoints(bool verbose)
 
 static void doctor_print_conclusion(const struct doctor *d)
 {
-	if (!d->have_needed)
+	if (d->try_load && !d->possible)
+		printf("Tracing is not possible: the programs cannot be loaded.\n");
+	else if (!d->have_needed && !d->try_load)
 		printf("Tracing is not possible: see FAILED above.\n");
 	else if (!d->possible)
 		printf("Tracing is not possible: no kind of uprobe works.\n");
@@ -329,6 +358,8 @@ static void doctor_print_text(const struct doctor *d)
 	doctor_print_features(d->features);
 	if (d->possible)
 		doctor_print_gate(&d->gate);
+	if (d->try_load)
+		doctor_try_print(&d->tried);
 	doctor_print_machine(m, d->verbose);
 	doctor_print_breakpoints(d->verbose);
 	doctor_print_conclusion(d);
@@ -425,6 +456,8 @@ static void doctor_print_json(const struct doctor *d)
 	doctor_put_features(&to, d->features);
 	doctor_put_gate(&to, &d->gate);
 	doctor_put_lacks(&to);
+	if (d->try_load)
+		doctor_try_put(&to, &d->tried);
 	doctor_put_breakpoints(&to);
 	json_end(&to);
 	putchar('\n');
@@ -433,7 +466,9 @@ static void doctor_print_json(const struct doctor *d)
 int cmd_doctor(const union command_config *command)
 {
 	const struct doctor_config *config = &command->doctor;
-	struct doctor d = {.features = features_new(), .verbose = config->verbose};
+	struct doctor d = {.features = features_new(),
+			   .verbose = config->verbose,
+			   .try_load = config->try_load};
 	bool all_well;
 
 	if (!d.features)

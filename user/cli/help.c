@@ -117,7 +117,7 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf survey --metrics :9435\n"
 	 "  memleakbpf survey --gate --keep comm=shop --profiles :9436\n"},
 	{PAGE_DOCTOR,
-	 "Usage: memleakbpf doctor [-p PID[,PID...]] [-f text|json] [-v]\n"
+	 "Usage: memleakbpf doctor [-p PID[,PID...]] [--try] [-f text|json] [-v]\n"
 	 "Says what this kernel and machine allow, and what to do about what they do not.\n"
 	 "\n",
 	 "Examples:\n"
@@ -277,6 +277,9 @@ static const struct option_row *help_row_with_text(const struct option_row *row,
 	for (; row < option_rows + option_row_count; row++) {
 		const struct option_text *text = option_text_on(row, command->page);
 
+		/* The next one that this command has. */
+		if (!(row->commands & command->page))
+			continue;
 		if (!text || !text->with_next)
 			return text && text->text ? row : NULL;
 	}

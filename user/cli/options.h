@@ -58,7 +58,7 @@ enum command_words {
 struct doctor_config {
 	struct pid_list pids;
 	const struct exporter_format *format;
-	bool verbose;
+	bool verbose, try_load;
 };
 
 /* A look at the heap of processes, or one each interval. */
@@ -136,6 +136,7 @@ struct option_values {
 	struct survey_profiles_config profiles;
 	const char *record;
 	const char *sysroot;
+	bool try_load;
 };
 
 /* What defaults were read from: a list. */

@@ -478,6 +478,7 @@ int options_check_doctor(struct options *options)
 		.pids = values->pids,
 		.format = format,
 		.verbose = values->show.verbose,
+		.try_load = values->try_load,
 	};
 	return 0;
 }

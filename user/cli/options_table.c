@@ -408,6 +408,9 @@ const struct option_row option_rows[] = {
 	{"profiles-token", 0, "FILE", SURVEY, TEXT(profiles.token_file),
 	 .expected = "is not a file's name", .texts = {ON(PAGE_SERVE, "to who knows the bearer token in FILE")}},
 
+	{"try", 0, NULL, PAGE_DOCTOR, FLAG(try_load),
+	 .texts = {ON(PAGE_DOCTOR, "also load all programs, as a real trace does")}},
+
 	{"verbose", 'v', NULL, EVERYONE, option_apply_verbose,
 	 .texts = {ON(PAGE_WATCH, "more; -vv: all of it"), ON(SURVEY | INSPECT | PAGE_DOCTOR, "more detail"),
 		   {.pages = TOP, .with_next = true},

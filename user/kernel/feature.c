@@ -11,6 +11,7 @@
 struct features {
 	struct {
 		bool tried, have;
+		int error;
 		char why[128];
 	} features[FEATURES];
 };
@@ -54,6 +55,7 @@ bool features_have(struct features *features, enum feature feature)
 	err = trials[feature](&step);
 	features->features[feature].tried = true;
 	features->features[feature].have = !err;
+	features->features[feature].error = err == -ENODATA ? 0 : err;
 	if (err == -ENODATA)
 		snprintf(features->features[feature].why, sizeof(features->features[feature].why),
 			 "%s", step);
@@ -66,4 +68,9 @@ bool features_have(struct features *features, enum feature feature)
 const char *features_why(const struct features *features, enum feature feature)
 {
 	return features->features[feature].why;
+}
+
+int features_error(const struct features *features, enum feature feature)
+{
+	return features->features[feature].error;
 }

@@ -43,4 +43,7 @@ bool features_have(struct features *features, enum feature feature);
  */
 const char *features_why(const struct features *features, enum feature feature);
 
+/* The same as -errno; 0 as above, and where it works otherwise than it should. */
+int features_error(const struct features *features, enum feature feature);
+
 #endif

@@ -512,3 +512,8 @@ int trace_fd(const struct trace *trace)
 {
 	return trace->epoll_fd;
 }
+
+const struct missing_parts *trace_missing(const struct trace *trace)
+{
+	return &trace->missing;
+}

@@ -223,6 +223,9 @@ void trace_alarm_at(struct trace *trace, uint64_t samples);
 /* Why the last trace_add_process() failed, with gate_or_none; "" where that has been logged. */
 const char *trace_refusal(const struct trace *trace);
 
+/* What the kernel has refused, and is done without: it has been said. The trace's own. */
+const struct missing_parts *trace_missing(const struct trace *trace);
+
 /* Readable when trace_process() has something to do. */
 int trace_fd(const struct trace *trace);
 

@@ -7,7 +7,24 @@
 #include "user/probe/plan.h"
 #include "user/trace/trace.h"
 
-static void trace_options_plan(struct trace_options *options, const struct attach_plan *plan)
+/*
+ * Children cannot be held: by what the kernel has answered. Where it lets us load nothing at all, the
+ * attempt says why, and nothing is known of children.
+ */
+static void trace_options_without_hold(struct features *features, const struct attach_plan *plan)
+{
+	enum feature lacks = plan->hold ? FEATURE_TASK_WORK : FEATURE_UPROBE_SLEEPS;
+
+	if (!features_have(features, FEATURE_BPF) || features_have(features, lacks))
+		return;
+	log_info("this kernel cannot hold new processes until their probes are in (%s%s): children "
+		 "are traced from when they are seen",
+		 features_why(features, lacks),
+		 features_error(features, lacks) == -ENOENT ? "; 6.18 has it" : "");
+}
+
+static void trace_options_plan(struct trace_options *options, const struct attach_plan *plan,
+			       struct features *features)
 {
 	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
 	options->find_vma = plan->find_vma;
@@ -19,8 +36,7 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	options->hold_at_end &= plan->hold;
 	options->wait_loaded &= plan->hold;
 	if (options->children == CHILDREN_EXACT && !(plan->hold && plan->hold_new)) {
-		log_info("this kernel cannot hold new processes until their probes are in (6.18 "
-			 "can): children are traced from when they are seen");
+		trace_options_without_hold(features, plan);
 		options->children = CHILDREN_LATE;
 	}
 	if (options->children == CHILDREN_SYSTEMWIDE)
@@ -70,8 +86,8 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 	if (!features)
 		return -ENOMEM;
 	attach_plan(features, wanted, &plan);
+	trace_options_plan(options, &plan, features);
 	features_free(features);
-	trace_options_plan(options, &plan);
 	options->usdt = trace_options_usdt(options, wanted);
 	if (options->scope_count && (plan.old || !plan.task_storage)) {
 		log_error("--scope: this kernel cannot (5.15 can)");
