@@ -111,7 +111,7 @@ struct snapshot {
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	uint64_t lost[LOST_CAUSES];
 	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */
-	struct missing_parts missing;		/* of a live trace: what it does without */
+	struct missing_parts missing;	     /* of a live trace: what it does without */
 	/* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
 	size_t processes;
 	size_t ended;

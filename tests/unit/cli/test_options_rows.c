@@ -150,6 +150,7 @@ static const struct reach_case reach_cases[] = {
 	{"profiles", "--gate --keep unit=x --profiles :5", true, IN(survey, profiles.wanted)},
 	{"profiles-token", "--gate --keep unit=x --profiles :5 --profiles-token x", .text = "x",
 	 IN(survey, profiles.token_file)},
+	{"try", "--try", true, IN(doctor, try_load)},
 	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
 	 IN(survey, show.verbose), IN(doctor, verbose), IN(inspect, show.verbose)},
 };
@@ -420,6 +421,7 @@ static void lists_for_programs(void **state)
 			"and how\n"
 			"-f, --format text|json\ttext or json: one object about the machine, "
 			"without -p\n"
+			"--try\talso load all programs, as a real trace does\n"
 			"-v, --verbose\tmore detail\n"
 			"--no-config\n"
 			"--version\n"
@@ -431,6 +433,9 @@ static void lists_for_programs(void **state)
 	assert_non_null(strstr(watch, "\n--mmap\ttrace mmap and munmap as well\n"));
 	/* What shares a line of --help has its text as well. */
 	assert_non_null(strstr(watch, "\n-z, --min-size SIZE\ttrace only blocks of these sizes\n"));
+	/* Between them is one of the survey's, whose text is its own. */
+	assert_non_null(strstr(watch, "\n--cgroup PATH\twhat matches, later too\n"));
+	assert_non_null(strstr(watch, "\n--container NAME\twhat matches, later too\n"));
 	assert_null(strstr(watch, "--metrics"));
 }
 
