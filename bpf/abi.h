@@ -249,7 +249,7 @@ struct target_info {
 	uint32_t id;
 	uint32_t flags;	 /* TARGET_* */
 	uint32_t leaver; /* the thread that ends it; 0: none so far */
-	uint32_t pad;
+	uint32_t victim; /* the kernel has chosen it to be killed for want of memory */
 };
 #define TARGET_FOLLOW 1u /* forked children become targets */
 #define TARGET_VFORK  2u /* runs in its parent's memory until it execs: counted to the parent's id */
@@ -404,7 +404,11 @@ struct process_event {
 	struct event_header header;
 	uint32_t other_id;
 	uint32_t pid;	     /* of the process that target_id names */
-	uint32_t parent_pid; /* EVENT_FORK */
+	union {
+		uint32_t parent_pid; /* EVENT_FORK */
+		/* EVENT_EXIT, EVENT_LEAVE: its end as wait(2) has it; ABI_END_VICTIM */
+		uint32_t end;
+	};
 	union {
 		/* EVENT_EXIT: anonymous, resident or swapped out; 0: unknown */
 		uint32_t anon_pages;
@@ -419,5 +423,6 @@ struct process_event {
 	char comm[16];
 };
 _Static_assert(sizeof(struct process_event) == 48, "ABI");
+#define ABI_END_VICTIM (1u << 16) /* target_info.victim */
 
 #endif

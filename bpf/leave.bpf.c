@@ -13,13 +13,14 @@
 
 #define WAIT_NS 10000000000ull
 
-static __always_inline void announce(uint32_t target_id, uint32_t tgid)
+static __always_inline void announce(uint32_t target_id, uint32_t tgid, uint64_t status)
 {
 	struct process_event event = {
 		.header = {.type = EVENT_LEAVE,
 			   .target_id = target_id,
 			   .time_ns = bpf_ktime_get_ns()},
 		.pid = tgid,
+		.end = (status & 0xff) << 8,
 	};
 
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
@@ -51,7 +52,7 @@ int on_leave(struct pt_regs *ctx)
 	if (first == tid)
 		return 0;
 	if (!first)
-		announce(target->id, tgid);
+		announce(target->id, tgid, regs_argument(ctx, 1));
 	wait_for_tool(&wait);
 	return 0;
 }

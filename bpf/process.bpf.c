@@ -45,6 +45,34 @@ static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
 	send_event(&event, EVENT_ANCHOR_ENDED, info->id);
 }
 
+/* As wait(2) has it: the process's own end, else that of its main thread. */
+static __always_inline uint32_t end_of(const struct task_struct *task,
+				       const struct target_info *info)
+{
+	uint32_t end = task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code
+							       : task->group_leader->exit_code;
+
+	return (end & 0xffff) | (info->victim ? ABI_END_VICTIM : 0);
+}
+
+/*
+ * The kernel runs short of memory, of its own or of a control group's, and has chosen a process. Argument: the
+ * thread's id, or since 6.9 the task. Of a thread whose process's main thread has ended it is not known before.
+ */
+SEC("raw_tp/mark_victim")
+int on_victim(uint64_t *ctx)
+{
+	struct target_info *info;
+	uint32_t tgid = (uint32_t)ctx[0];
+
+	if (bpf_core_field_exists(struct trace_event_raw_mark_victim, uid))
+		tgid = BPF_CORE_READ((struct task_struct *)ctx[0], tgid);
+	info = bpf_map_lookup_elem(&targets, &tgid);
+	if (info)
+		info->victim = 1;
+	return 0;
+}
+
 /* Argument: task. */
 ON_EVENT("sched_process_exit")
 int on_exit(uint64_t *ctx)
@@ -69,6 +97,7 @@ int on_exit(uint64_t *ctx)
 		return 0;
 	id = info->id;
 	flags = info->flags;
+	event.end = end_of(task, info);
 	/* The last two threads of a process can both see that none is left: one of them deletes. */
 	if (bpf_map_delete_elem(&targets, &tgid))
 		return 0;

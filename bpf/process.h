@@ -175,7 +175,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 	fresh.id = number_target();
 	/* Whether the new program tells its allocations is not known yet. */
 	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS);
-	fresh.leaver = fresh.pad = 0;
+	fresh.leaver = fresh.victim = 0;
 	if (hold && fresh.id)
 		event.held = hold_begin(task, fresh.id);
 	if (config.own_exec && (event.held || !hold))

@@ -231,7 +231,12 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct task_struct *group_leader, *real_parent, *parent;
 	unsigned int ptrace;
-	int exit_signal;
+	int exit_code, exit_signal;
+};
+
+/* since 6.9, with that the tracepoint has the task, and before its thread id */
+struct trace_event_raw_mark_victim {
+	unsigned int uid;
 };
 
 struct linux_binprm {

@@ -481,6 +481,69 @@ gone_plugins() { # OPTION…
 	[[ $STATUS -eq 137 ]] || fail "status $STATUS"
 }
 
+# ended_as CAUSE TEXT COMMAND…: what JSON and the text say of its end; in a recording, too.
+ended_as() {
+	local cause=$1 text=$2
+
+	run_tool -f json -- "${@:3}"
+	[[ $(tail -n 1 <<<"$OUT" | jq -c .end) == "$cause" ]] || fail "$OUT"
+	run_tool -- "${@:3}"
+	grep -q "FINAL: target $text ===" <<<"$OUT" || fail "$OUT"
+	run_tool record -o "$D/ended.mlb" -- "${@:3}"
+	run_tool report "$D/ended.mlb"
+	grep -q "FINAL: target $text ===" <<<"$OUT" || fail "$OUT"
+}
+
+@test "how a process has ended: its status or its signal" {
+	ulimit -c 0
+	ended_as '{"cause":"exit","status":0}' exited true
+	ended_as '{"cause":"exit","status":3}' 'exited with status 3' bash -c 'exit 3'
+	ended_as '{"cause":"signal","signal":15}' 'was killed by SIGTERM' bash -c 'kill -TERM $$'
+	ended_as '{"cause":"signal","signal":9}' 'was killed by SIGKILL' bash -c 'kill -KILL $$'
+	# With a verdict the last snapshot is from before its end.
+	run_tool --verdict -f json -- bash -c 'exit 7'
+	[[ $(tail -n 1 <<<"$OUT" | jq -c .end) == '{"cause":"exit","status":7}' ]] || fail "$OUT"
+}
+
+@test "a process that the OOM killer has ended: it is said, and by whose limit where the kernel tells" {
+	memory_cgroup || skip 'no memory control group can be made here'
+	cat >"$D/hungry.py" <<-'END'
+		import sys
+		sys.stdin.readline()
+		kept = []
+		while True:
+		    kept.append(bytearray(1 << 20))
+	END
+	# Without swap there is an end to it.
+	echo 48M >"$LIMIT"
+	[[ ! -w $CGROUP/memory.swap.max ]] || echo 0 >"$CGROUP/memory.swap.max"
+	[[ ! -w $CGROUP/memory.memsw.limit_in_bytes ]] || echo 48M >"$CGROUP/memory.memsw.limit_in_bytes"
+	mkfifo "$D/go"
+	python3 "$D/hungry.py" <>"$D/go" 3>&- &
+	hungry=$!
+	PIDS+=("$hungry")
+	echo "$hungry" >"$CGROUP/cgroup.procs"
+	"$TOOL" -f json -p "$hungry" >"$D/hungry.json" 2>"$D/hungry.err" 3>&- &
+	json=$!
+	"$TOOL" -p "$hungry" >"$D/hungry.text" 2>"$D/text.err" 3>&- &
+	PIDS+=("$json" "$!")
+	for said in hungry text; do
+		until_true "$DEADLINE" grep -q 'attached to' "$D/$said.err" || fail "$(<"$D/$said.err")"
+	done
+	echo >"$D/go"
+	wait "$json" "$!" || fail "status $?"
+	until_true "$DEADLINE" rmdir "$CGROUP" || fail 'something goes on in the control group'
+	line=$(tail -n 1 "$D/hungry.json")
+	if [[ $LIMIT == *memory.max ]]; then
+		jq -e --arg group "/${CGROUP##*/}" '.end.cause == "memory_limit" and .end.signal == 9 and .end.cgroup == $group and .end.limit_bytes == 48 * 1048576' \
+			<<<"$line" >/dev/null || fail "$line"
+		grep -q "FINAL: target was killed by the OOM killer: the limit of 48.0 MiB of /${CGROUP##*/} was reached ===" "$D/hungry.text" || fail "$(<"$D/hungry.text")"
+	else
+		[[ $(jq -c .end <<<"$line") == '{"cause":"signal","signal":9}' ]] || fail "$line"
+		grep -q 'FINAL: target was killed by the OOM killer ===' "$D/hungry.text" || fail "$(<"$D/hungry.text")"
+	fi
+}
+
 @test "run: the command's standard input and output are its own" {
 	STATUS=0
 	printf 'one\ntwo\n' | timeout "$DEADLINE" "$TOOL" -o "$D/report" -- sort -r >"$D/run.out" 2>"$D/run.err" || STATUS=$?

@@ -112,6 +112,22 @@ static void json_put_peak(struct json *to, const struct peak *peak, bool estimat
 	json_end(to);
 }
 
+static void json_put_end(struct json *to, const struct process_end *end)
+{
+	const char *cause = process_end_name(end->cause);
+
+	if (!cause)
+		return;
+	json_object(to, "end");
+	json_text(to, "cause", cause);
+	json_number(to, end->cause == END_EXIT ? "status" : "signal", end->code);
+	if (*end->cgroup)
+		json_text(to, "cgroup", end->cgroup);
+	if (end->limit)
+		json_number(to, "limit_bytes", end->limit);
+	json_end(to);
+}
+
 static void put_report(struct json *to, const struct export_options *options,
 		       const struct report *r, const struct stack *const *shown, size_t shown_count)
 {
@@ -125,6 +141,7 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_put_target(to, s);
 	json_bool(to, "final", s->final);
 	json_bool(to, "exited", s->exited);
+	json_put_end(to, &s->end);
 	if (s->execed)
 		json_bool(to, "execed", true);
 	if (s->children_late)

@@ -46,18 +46,22 @@ static void put_who(const struct text_page *page)
 static void text_put_head(const struct text_page *page)
 {
 	const struct snapshot *s = page->s;
-	char elapsed[FORMAT_DURATION_MAX];
+	char elapsed[FORMAT_DURATION_MAX], end[PROCESS_END_TEXT_MAX];
 
 	text_set_style(page->out, page->options, TEXT_BOLD);
 	fputs("=== ", page->out);
 	put_who(page);
 	fprintf(page->out, "  %s since attach", format_duration(elapsed, s->elapsed_ns));
 	if (s->final)
-		fprintf(page->out, "  FINAL: %s",
-			s->processes && s->ended == s->processes ? "all have ended"
-			: s->exited				 ? "target exited"
-			: s->execed				 ? "became another program by exec"
-								 : "tracing stopped");
+		fputs("  FINAL: ", page->out);
+	if (s->final && s->processes && s->ended == s->processes) {
+		fputs("all have ended", page->out);
+	} else if (s->final && s->exited) {
+		fputs("target ", page->out);
+		text_put_name(page->out, process_end_text(&s->end, end));
+	} else if (s->final) {
+		fputs(s->execed ? "became another program by exec" : "tracing stopped", page->out);
+	}
 	fputs(" ===", page->out);
 	text_set_style(page->out, page->options, TEXT_NONE);
 	fputc('\n', page->out);

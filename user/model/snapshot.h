@@ -20,6 +20,7 @@
 #include "user/model/frame.h"
 #include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
+#include "user/model/process_end.h"
 #include "user/model/scope_sums.h"
 #include "user/model/missing.h"
 #include "user/model/untraced_heaps.h"
@@ -93,6 +94,7 @@ struct snapshot {
 	/* of a survey: counts from a window's beginning to its end, and nothing follows */
 	bool window;
 	bool inspected; /* nothing was traced: stacks are kinds of blocks (struct inspection) */
+	struct process_end end; /* with `exited` */
 	bool surveyed; /* of a process that a survey keeps: it has its bad accesses, and no stacks */
 	bool children_late; /* informative: probes reached this process only after it had started */
 	/* 0: every allocation was recorded; ATTACHED_BY_USDT: no sample has come so far */

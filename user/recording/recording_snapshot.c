@@ -54,6 +54,9 @@ enum snapshot_field {
 	SNAPSHOT_GUARD_REASON = 41, /* number of a string */
 	SNAPSHOT_GUARD_AMID = 42,
 	SNAPSHOT_GUARD_UNSEEN = 43,
+	SNAPSHOT_END_CAUSE = 44,
+	SNAPSHOT_END_CODE = 45,
+	SNAPSHOT_END_LIMIT = 46,
 };
 
 static const struct wire_number snapshot_numbers[] = {
@@ -92,6 +95,9 @@ static const struct wire_number snapshot_numbers[] = {
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_LOST, struct snapshot, guard.lost),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AMID, struct snapshot, guard.amid),
 	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNSEEN, struct snapshot, guard.unseen),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_CAUSE, struct snapshot, end.cause),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_CODE, struct snapshot, end.code),
+	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_LIMIT, struct snapshot, end.limit),
 	{0},
 };
 

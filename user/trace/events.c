@@ -25,6 +25,7 @@
 #include "user/trace/spawn.h"
 #include "user/trace/stack_weave.h"
 #include "user/trace/stacks.h"
+#include "user/trace/target_ends.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
@@ -229,6 +230,7 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 		return;
 	target_tell_untraced(trace, target);
 	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	target_ends_note(target, event->end);
 	target_count_unseen(trace, target);
 	target_end(trace, target, TARGET_EXITED);
 }
@@ -248,6 +250,7 @@ static void event_handle_leave(struct trace *trace, const struct process_event *
 	struct target *target = target_by_id(trace, event->header.target_id);
 
 	if (target && target->stage == TARGET_TRACED && hold && trace->callbacks.leaving) {
+		target_ends_note(target, event->end);
 		target->hold = hold;
 		trace->callbacks.leaving(trace->callbacks.ctx, target);
 		hold = target->hold;

@@ -400,6 +400,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	s->cmdline = target->cmdline ? text_list_copy(target->cmdline) : NULL;
 	s->maps = reader_copy_maps(target->image);
 	s->exited = target->stage == TARGET_EXITED;
+	s->end = target->end;
 	s->execed = target->stage == TARGET_REPLACED;
 	s->final = target_has_ended(target);
 	s->children_late = target->late;

@@ -265,6 +265,7 @@ void target_free(struct trace *trace, struct target *target)
 	image_free(target->image);
 	image_free(target->next_image);
 	free(target->cmdline);
+	free(target->ooms);
 	growth_end(target);
 	peak_capture_free(target->peak);
 	target_java_free(target->java);

@@ -10,6 +10,7 @@
 
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
+#include "user/model/process_end.h"
 #include "user/model/untraced_heaps.h"
 #include "user/gate/gate.h"
 #include "user/target/image.h"
@@ -125,6 +126,8 @@ struct target {
 	uint32_t not_followed;	       /* 1 << enum runtime: which has been said */
 	bool ask_refused;	       /* which has been said */
 	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
+	struct process_end end;	       /* how, as far as that is known */
+	struct cgroup_ooms *ooms;      /* of its control groups, from the beginning; NULL: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;

@@ -14,12 +14,14 @@
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
 #include "user/trace/slots.h"
+#include "user/trace/target_ends.h"
 
 void target_announce(struct trace *trace, struct target *target)
 {
 	if (target->stage == TARGET_TRACED)
 		return;
 	target->stage = TARGET_TRACED;
+	target_ends_begin(target);
 	trace->callbacks.attached(trace->callbacks.ctx, target);
 }
 

@@ -150,6 +150,7 @@ static void print_everything(struct json_object *set)
 	stack.scope = 1;
 	s.processes = 2;
 	s.execed = s.children_late = s.frees_checked = true;
+	s.end = (struct process_end){END_MEMORY_LIMIT, 9, 1, "/a"};
 	s.sample_bytes = 4096;
 	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
@@ -170,6 +171,7 @@ static void print_everything(struct json_object *set)
 		(struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
 	print(&all_options, r, set);
 	s.verdict.state = VERDICT_REFUSED;
+	s.end = (struct process_end){.cause = END_EXIT};
 	/* A sample says nothing of one call. */
 	s.sample_bytes = 0;
 	print(&all_options, r, set);

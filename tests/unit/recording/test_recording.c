@@ -58,6 +58,8 @@ static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SA
 	s->ages_unread = i == 3 ? 300000 : 0;
 	if (i > 1) {
 		s->arenas = (struct amount){i << 20, i};
+		s->end = (struct process_end){
+			.cause = END_MEMORY_LIMIT, .code = 9, .limit = i << 20};
 		s->heaps = (struct untraced_heaps){.kinds = i % 8, .bytes = {i, 10 * i, 100 * i}};
 	}
 	s->attached = i % ATTACHED_BY_KINDS;
@@ -183,6 +185,9 @@ static void assert_snapshot(const struct snapshot *is, unsigned i)
 	assert_int_equal(is->ages_unread, s.ages_unread);
 	assert_int_equal(is->arenas.bytes, s.arenas.bytes);
 	assert_int_equal(is->arenas.count, s.arenas.count);
+	assert_int_equal(is->end.cause, s.end.cause);
+	assert_int_equal(is->end.code, s.end.code);
+	assert_int_equal(is->end.limit, s.end.limit);
 	assert_memory_equal(&is->heaps, &s.heaps, sizeof(s.heaps));
 	assert_int_equal(is->attached, s.attached);
 	assert_int_equal(is->growth.mmap_traced, s.growth.mmap_traced);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/model/process_end.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "user/base/parse.h"
+#include "user/base/util.h"
+
+const char *process_end_name(uint64_t cause)
+{
+	static const char *const names[] = {
+		[END_UNKNOWN] = NULL,
+		[END_EXIT] = "exit",
+		[END_SIGNAL] = "signal",
+		[END_CORE] = "core",
+		[END_MEMORY_LIMIT] = "memory_limit",
+		[END_MACHINE_MEMORY] = "machine_out_of_memory",
+		[END_SOME_MEMORY] = "signal",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == END_CAUSES, "a name for every cause");
+	return cause < END_CAUSES ? names[cause] : NULL;
+}
+
+static void process_end_signal(char buf[static PROCESS_END_TEXT_MAX], uint64_t number)
+{
+	const char *name = number < 32 ? sigabbrev_np((int)number) : NULL;
+
+	if (name)
+		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by SIG%s", name);
+	else
+		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by signal %" PRIu64, number);
+}
+
+static void process_end_limit(char buf[static PROCESS_END_TEXT_MAX], const struct process_end *end)
+{
+	char bytes[FORMAT_BYTES_MAX];
+	int n = snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by the OOM killer: the limit");
+
+	if (end->limit)
+		n += snprintf(buf + n, PROCESS_END_TEXT_MAX - (size_t)n, " of %s",
+			      format_bytes(bytes, end->limit));
+	snprintf(buf + n, PROCESS_END_TEXT_MAX - (size_t)n, " of %s was reached",
+		 *end->cgroup ? end->cgroup : "its control group");
+}
+
+char *process_end_text(const struct process_end *end, char buf[static PROCESS_END_TEXT_MAX])
+{
+	snprintf(buf, PROCESS_END_TEXT_MAX, "exited");
+	switch (end->cause) {
+	case END_EXIT:
+		if (end->code)
+			snprintf(buf, PROCESS_END_TEXT_MAX, "exited with status %" PRIu64,
+				 end->code);
+		break;
+	case END_SIGNAL:
+	case END_CORE:
+		process_end_signal(buf, end->code);
+		if (end->cause == END_CORE)
+			strcat(buf, ", and dumped core");
+		break;
+	case END_MEMORY_LIMIT:
+		process_end_limit(buf, end);
+		break;
+	case END_MACHINE_MEMORY:
+		snprintf(buf, PROCESS_END_TEXT_MAX,
+			 "was killed by the OOM killer: the machine had no memory left");
+		break;
+	case END_SOME_MEMORY:
+		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by the OOM killer");
+		break;
+	}
+	return buf;
+}

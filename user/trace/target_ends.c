@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/target_ends.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "bpf/abi.h"
+#include "user/process/cgroup_ooms.h"
+
+void target_ends_begin(struct target *target)
+{
+	free(target->ooms);
+	target->ooms = calloc(1, sizeof(*target->ooms));
+	if (target->ooms && !cgroup_ooms_read(target->pid, target->ooms))
+		return;
+	/* Then it is not known whose memory was used up. */
+	free(target->ooms);
+	target->ooms = NULL;
+}
+
+/*
+ * The kernel counts a group's limit before it kills for it. A kill in the same group since the beginning
+ * for its limit, and now one for the machine's memory, would be taken for the former.
+ */
+static void target_ends_by_memory(const struct target *target, struct process_end *end)
+{
+	char path[CGROUP_PATH_MAX];
+	int limited = target->ooms ? cgroup_ooms_since(target->ooms, path, &end->limit) : -1;
+
+	end->cause = limited < 0 ? END_SOME_MEMORY
+		     : limited	 ? END_MEMORY_LIMIT
+				 : END_MACHINE_MEMORY;
+	if (limited > 0)
+		snprintf(end->cgroup, sizeof(end->cgroup), "%.255s", path);
+}
+
+void target_ends_note(struct target *target, uint32_t end)
+{
+	int status = (int)(end & 0xffff);
+
+	target->end =
+		(struct process_end){.cause = END_EXIT, .code = (uint64_t)WEXITSTATUS(status)};
+	if (!WIFSIGNALED(status))
+		return;
+	target->end.code = (uint64_t)WTERMSIG(status);
+	target->end.cause = WCOREDUMP(status) ? END_CORE : END_SIGNAL;
+	if (end & ABI_END_VICTIM && WTERMSIG(status) == SIGKILL)
+		target_ends_by_memory(target, &target->end);
+}
