@@ -403,7 +403,7 @@ _Static_assert(sizeof(struct stack_copy_event) == sizeof(struct stack_event) + 4
 struct process_event {
 	struct event_header header;
 	uint32_t other_id;
-	uint32_t pid;	     /* of the process that target_id names */
+	uint32_t pid; /* of the process that target_id names */
 	union {
 		uint32_t parent_pid; /* EVENT_FORK */
 		/* EVENT_EXIT, EVENT_LEAVE: its end as wait(2) has it; ABI_END_VICTIM */

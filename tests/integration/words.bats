@@ -371,3 +371,55 @@ configured() {
 		! grep -qE '^#.* (alloc|core|hashbrown|std)::|^#.* _(R|ZN)' <<<"$OUT" || fail "$OUT"
 	done
 }
+
+# bats test_tags=quick
+@test "help, version and run as words are what people mean by them" {
+	for words in help 'help record' 'help inspect'; do
+		# shellcheck disable=SC2086 # words
+		run_tool $words
+		[[ $STATUS -eq 0 && $OUT == *memleakbpf* ]] || fail "$words: $STATUS $OUT $ERR"
+		[[ $OUT == "$("$TOOL" ${words#help} --help)" ]] || fail "$words: $OUT"
+	done
+	run_tool version
+	[[ $STATUS -eq 0 && $OUT == "$("$TOOL" --version)" ]] || fail "$STATUS $OUT $ERR"
+	run_tool run bash -c 'exit 6'
+	[[ $STATUS -eq 6 ]] || fail "run: $STATUS $ERR"
+	run_tool run -i 10s -- bash -c 'exit 6'
+	[[ $STATUS -eq 6 ]] || fail "run --: $STATUS $ERR"
+}
+
+@test "inspect -p NAME and top NAME: whoever is called so" {
+	cp "$TARGETS/leaf" "$D/leaf-named"
+	start_target "$D/leaf-named"
+	run_tool inspect -p leaf-named -f json
+	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
+	[[ $(jq .pid <<<"$OUT") == "$T_PID" ]] || fail "$OUT"
+	run_tool inspect -p no-such-name
+	[[ $STATUS -eq 1 ]] || fail "$STATUS"
+	grep -q 'no process matches -p no-such-name' <<<"$ERR" || fail "$ERR"
+	# No screen is there to be had: but the word is no mistake any more.
+	run_tool top no-such-name
+	! grep -q 'takes no such argument' <<<"$ERR" || fail "$ERR"
+	run_tool top leaf-named two
+	refused 2 'takes no such argument' || fail "$ERR"
+	end_target
+}
+
+@test "binary formats are refused on a terminal, and not in a pipe" {
+	for format in pprof perfetto; do
+		on_terminal report "$ROOT/tests/golden/recording/shop.mlb" -f "$format" || :
+		grep -q "f $format is binary, and of no use on a terminal: give -o FILE" "$D/terminal" || fail "$(<"$D/terminal")"
+		run_tool report "$ROOT/tests/golden/recording/shop.mlb" -f "$format" -o "$D/file"
+		[[ $STATUS -eq 0 && -s $D/file ]] || fail "$STATUS $ERR"
+	done
+}
+
+@test "diff of two programs says that they are two" {
+	run_tool record -o "$D/one" -- true
+	run_tool record -o "$D/two" -- bash -c :
+	run_tool record -o "$D/three" -- bash -c :
+	run_tool diff "$D/two" "$D/three"
+	! grep -q 'two different programs' <<<"$OUT" || fail "$OUT"
+	run_tool diff "$D/one" "$D/two"
+	grep -q 'note   these are two different programs' <<<"$OUT" || fail "$OUT $ERR"
+}

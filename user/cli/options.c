@@ -298,6 +298,10 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 		log_error("--: a COMMAND must follow; e.g. memleakbpf -- ls -l");
 		return -EINVAL;
 	}
+	/* "top nginx": whom else could it mean? */
+	if (command->page & PAGE_TOP && !options->values.pids.count &&
+	    !options->values.names.count && optind + 1 == argc)
+		return option_apply_targets(options_row_of('p'), options, "-p", word);
 	if (command->words != WORDS_COMMAND) {
 		log_error("'%s': %s takes no such argument; see %s --help", word,
 			  options_program(command, program), program);
@@ -398,13 +402,38 @@ static int options_make(const struct command *command, int argc, char *argv[], b
 	return 0;
 }
 
+/* "help" and "version" as options, and "run" for what is run without it. argv is the caller's own. */
+static void options_rewrite_word(const struct command *commands, int *argc, char *argv[])
+{
+	static char help[] = "--help", version[] = "--version";
+	char *word = *argc > 1 ? argv[1] : NULL;
+
+	if (!word)
+		return;
+	if (!strcmp(word, "help")) {
+		argv[1] = help;
+		/* "help record": the subcommand stands first. */
+		if (*argc > 2 && options_find_command(commands, argv[2])) {
+			argv[1] = argv[2];
+			argv[2] = help;
+		}
+	} else if (!strcmp(word, "version")) {
+		argv[1] = version;
+	} else if (!strcmp(word, "run")) {
+		memmove(&argv[1], &argv[2], (size_t)(*argc - 1) * sizeof(*argv));
+		--*argc;
+	}
+}
+
 int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out)
 {
-	const struct command *command = argc > 1 ? options_find_command(commands, argv[1]) : NULL;
+	const struct command *command;
 	struct options *options;
 	int err;
 
+	options_rewrite_word(commands, &argc, argv);
+	command = argc > 1 ? options_find_command(commands, argv[1]) : NULL;
 	if (command) {
 		argc--;
 		argv++;

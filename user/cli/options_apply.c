@@ -229,8 +229,8 @@ int option_apply_targets(const struct option_row *row, struct options *options, 
 	const char *word = value;
 	int err = 0;
 
-	/* Of recordings, and where one look is taken, processes are named by number. */
-	if (!(options->command->page & (PAGE_WATCH | PAGE_RECORD | PAGE_TOP)))
+	/* Of recordings processes are named by number. */
+	if (!(options->command->page & (PAGE_WATCH | PAGE_RECORD | PAGE_TOP | PAGE_INSPECT)))
 		return option_apply_pids(row, options, shown, value);
 	/* One that is wrong is told with the whole. */
 	for (; !err; word++) {

@@ -7,6 +7,7 @@
 #include "user/base/log.h"
 #include "user/base/clock.h"
 #include "user/cli/options.h"
+#include "user/cli/options_names.h"
 #include "user/guard/guard_stub.h"
 
 /* What `top` has where it is not given. */
@@ -517,7 +518,10 @@ int options_check_inspect(struct options *options)
 	struct option_values *values = &options->values;
 	const struct exporter_format *format = values->show.format;
 	char names[EXPORT_NAMES_MAX];
+	int err = options_find_named(values);
 
+	if (err)
+		return err;
 	if (!values->pids.count && !values->file_count) {
 		log_error("nothing to inspect; give -p PID or a core file, or see memleakbpf "
 			  "inspect --help");

@@ -170,6 +170,12 @@ static void compare_put_page(FILE *out, const struct export_options *options,
 
 	compare_put_side(out, "old ", c, &c->old);
 	compare_put_side(out, "new ", c, &c->now);
+	/* A thread may have a name of its own, and a process another one later: it is but said. */
+	if (c->old.processes == 1 && c->now.processes == 1 &&
+	    strncmp(c->old.comm, c->now.comm, sizeof(c->old.comm)) != 0)
+		fputs("note   these are two different programs by their names: what both have is "
+		      "compared by the names of functions alone\n",
+		      out);
 	if (c->now.surveyed || c->old.surveyed) {
 		fputs("note   of a survey no stacks are compared, but those of bad accesses\n",
 		      out);

@@ -67,6 +67,7 @@ struct exporter_format {
 	/* reads snapshot->stacks, all of which must have their frames, and not `shown` */
 	bool wants_all;
 	bool keeps_old; /* of the file of -o what it held is kept as FILE.old */
+	bool binary;	/* no text: of no use on a terminal */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	/*
 	 * of a recording it shows every snapshot; false: the last one of each target, unless a

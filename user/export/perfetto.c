@@ -67,6 +67,7 @@ const struct exporter_format format_perfetto = {
 	.name = "perfetto",
 	.help = "a trace for ui.perfetto.dev",
 	.wants_all = true,
+	.binary = true,
 	.history = true,
 	.open = perfetto_open,
 	.snapshot = perfetto_snapshot,

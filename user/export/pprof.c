@@ -516,6 +516,7 @@ const struct exporter_format format_pprof = {
 	.name = "pprof",
 	.help = "gzipped profile.proto for pprof, Pyroscope, Parca, speedscope",
 	.wants_all = true,
+	.binary = true,
 	.open = pprof_open,
 	.snapshot = document_snapshot,
 	.close = document_close,

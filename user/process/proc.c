@@ -181,9 +181,14 @@ int proc_cmdline(pid_t pid, char ***out)
 	}
 	if (err)
 		return err;
-	/* A program that overwrites its arguments may leave the last one without an end. */
+	/* A program that overwrites its arguments may leave the last one without an end, */
 	if (len && text[len - 1] != '\0')
 		len++;
+	/* or fill what was there with zeros: so many empty arguments at the end nobody has given. */
+	if (len > 2 && !text[len - 2] && !text[len - 3]) {
+		while (len > 1 && !text[len - 2])
+			len--;
+	}
 	for (size_t i = 0; i < len; i++)
 		count += text[i] == '\0';
 	argv = malloc((count + 1) * sizeof(*argv) + len);

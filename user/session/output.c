@@ -121,8 +121,14 @@ static FILE *output_create(const struct output *output)
 int output_open(const struct show_config *config, bool leak_only, uint64_t older_ns, bool live,
 		bool secret, struct output **out)
 {
-	struct output *output = calloc(1, sizeof(*output));
+	struct output *output;
 
+	if (config->format->binary && !config->output && isatty(STDOUT_FILENO)) {
+		log_error("-f %s is binary, and of no use on a terminal: give -o FILE, or a pipe",
+			  config->format->name);
+		return -EINVAL;
+	}
+	output = calloc(1, sizeof(*output));
 	if (!output)
 		return log_errno(ENOMEM, "no memory for the output");
 	output->format = config->format;

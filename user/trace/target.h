@@ -127,7 +127,7 @@ struct target {
 	bool ask_refused;	       /* which has been said */
 	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
 	struct process_end end;	       /* how, as far as that is known */
-	struct cgroup_ooms *ooms;      /* of its control groups, from the beginning; NULL: unknown */
+	struct cgroup_ooms *ooms; /* of its control groups, from the beginning; NULL: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;

@@ -97,6 +97,52 @@ static void test_cmdline(void **state)
 	waitpid(zombie, NULL, 0);
 }
 
+/* As setproctitle() of nginx, PostgreSQL and others leaves it: the title, and zeros. */
+static void test_overwritten_title(void **state)
+{
+	char *argv[] = {"/bin/sh", "-c", "exec cat", "one", "two", "three", "four", NULL};
+	char *blank[] = {"/bin/cat", "-", "", NULL};
+	struct child child = child_exec("/bin/sh", argv, (char *[]){NULL});
+	struct child last = child_exec("/bin/cat", blank, (char *[]){NULL});
+	char title[] = "server: at work";
+	pid_t pid = fork();
+	char **got;
+
+	(void)state;
+	child_end(&child);
+	if (!pid) {
+		/* Where /proc/PID/cmdline is read from: proc_pid_stat(5), arg_start and arg_end. */
+		unsigned long start = 0, end = 0;
+		char stat[2048];
+		FILE *file = fopen("/proc/self/stat", "re");
+		char *at = file && fgets(stat, sizeof(stat), file) ? strrchr(stat, ')') : NULL;
+
+		for (int field = 2; at && field < 48; field++)
+			at = strchr(at + 1, ' ');
+		if (!at || sscanf(at, "%lu %lu", &start, &end) != 2)
+			_exit(1);
+		memset((char *)start, 0, end - start);
+		memcpy((char *)start, title, end - start < 10 ? end - start : 10);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	do
+		assert_int_equal(proc_cmdline(pid, &got), 0);
+	while (strncmp(got[0], title, 10) != 0 && (free(got), !usleep(1000)));
+	assert_int_equal(strlen(got[0]), 10);
+	assert_null(got[1]);
+	free(got);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* One empty argument is a caller's. */
+	assert_int_equal(proc_cmdline(last.pid, &got), 0);
+	assert_string_equal(got[2], "");
+	assert_null(got[3]);
+	free(got);
+	child_end(&last);
+}
+
 static void test_entry(void **state)
 {
 	pid_t zombie = child_zombie();
@@ -294,11 +340,17 @@ static void test_sharers_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_parse),    cmocka_unit_test(test_self),
-		cmocka_unit_test(test_ran),	      cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_cmdline),	      cmocka_unit_test(test_children),
-		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_without_main_thread),
-		cmocka_unit_test(test_sharers),	      cmocka_unit_test(test_sharers_without_memory),
+		cmocka_unit_test(test_stat_parse),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_ran),
+		cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_cmdline),
+		cmocka_unit_test(test_overwritten_title),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_without_main_thread),
+		cmocka_unit_test(test_sharers),
+		cmocka_unit_test(test_sharers_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
