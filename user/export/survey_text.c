@@ -42,6 +42,7 @@ struct table {
 	FILE *out;
 	const struct export_options *options;
 	const struct survey_report *report;
+	struct survey_shown *shown;
 	size_t width, command, where; /* of the whole, and of these columns; 0: left out */
 	bool details;		      /* percent, seen, live */
 	bool rss;
@@ -476,28 +477,37 @@ static void put_detail_title(const struct table *t, size_t rank, const struct su
 	fputc(')', t->out);
 }
 
+/* What is as it was at an earlier look stands there; at the end, with -v and on a screen it is shown again. */
 static void put_stacks(const struct table *t, size_t rank, const struct survey_row *row)
 {
 	const struct survey_drill *drill = row->drill;
-	size_t max = t->options->verbose ? SIZE_MAX : MAX_STACKS;
-	char bytes[FORMAT_BYTES_MAX];
+	bool again = t->report->final || t->options->verbose || t->options->redraw;
+	char *text = NULL, when[TEXT_TIME_MAX];
+	uint64_t since = 0;
+	size_t len = 0;
+	FILE *out;
 
 	if (!drill || !drill->snapshot || !drill->shown_count)
 		return;
+	out = open_memstream(&text, &len);
+	if (!out)
+		return;
+	survey_put_stacks(out, t->options, drill, t->options->verbose ? SIZE_MAX : MAX_STACKS);
+	if (!fclose(out))
+		since = survey_shown_note(t->shown, row->process.pid, text, t->report->time_ns);
 	put_detail_title(t, rank, row);
 	if (drill->snapshot->pid != row->process.pid)
 		fprintf(t->out, ", its child %d", (int)drill->snapshot->pid);
-	fprintf(t->out, ": what it allocated and kept while %s ---",
+	fprintf(t->out, ": what it allocated and kept while %s",
 		row->kept && row->kept->sampled ? "it was sampled" : "probes were on");
+	if (since && !again)
+		fprintf(t->out, ", as at %s", text_time(when, since));
+	fputs(" ---", t->out);
 	text_set_style(t->out, t->options, TEXT_NONE);
 	fputc('\n', t->out);
-	if (drill->snapshot->sample_bytes)
-		fprintf(t->out, "estimates: one sample per %s allocated\n",
-			format_bytes(bytes, drill->snapshot->sample_bytes));
-	for (size_t i = 0; i < drill->shown_count && i < max; i++)
-		text_put_stack(t->out, t->options, drill->report, i + 1, drill->shown[i]);
-	if (drill->shown_count > max)
-		fprintf(t->out, "\n%zu more (-v)\n", drill->shown_count - max);
+	if (text && (!since || again))
+		fputs(text, t->out);
+	free(text);
 }
 
 static void put_bad_accesses(const struct table *t, size_t rank, const struct survey_row *row)
@@ -558,9 +568,10 @@ static void put_table(const struct table *t)
 		put_bad_accesses(t, i + 1, &r->rows[i]);
 }
 
-int survey_write_text(struct exporter *e, const struct survey_report *report)
+int survey_write_text(struct exporter *e, const struct survey_report *report,
+		      struct survey_shown *shown)
 {
-	struct table t = {.options = &e->options, .report = report};
+	struct table t = {.options = &e->options, .report = report, .shown = shown};
 	char *text = NULL;
 	size_t len = 0;
 	int err;

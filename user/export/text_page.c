@@ -317,6 +317,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 struct text_exporter {
 	struct exporter base;
 	struct text_rounds *rounds;
+	struct survey_shown *shown;
 	bool in_round;
 };
 
@@ -328,8 +329,11 @@ static struct exporter *text_open(FILE *out, const struct export_options *option
 		return NULL;
 	text->base = (struct exporter){.out = out, .options = *options};
 	text->rounds = text_rounds_new();
-	if (text->rounds)
+	text->shown = survey_shown_new();
+	if (text->rounds && text->shown)
 		return &text->base;
+	text_rounds_free(text->rounds);
+	survey_shown_free(text->shown);
 	free(text);
 	return NULL;
 }
@@ -370,8 +374,10 @@ static int text_close(struct exporter *e)
 {
 	struct text_exporter *text = (struct text_exporter *)e;
 
-	if (text)
+	if (text) {
 		text_rounds_free(text->rounds);
+		survey_shown_free(text->shown);
+	}
 	return exporter_close(e);
 }
 
@@ -400,13 +406,18 @@ static int text_snapshot(struct exporter *e, const struct report *r,
 	return err;
 }
 
+static int text_survey(struct exporter *e, const struct survey_report *report)
+{
+	return survey_write_text(e, report, ((struct text_exporter *)e)->shown);
+}
+
 const struct exporter_format format_text = {
 	.name = "text",
 	.help = "for people, with the top stacks",
 	.open = text_open,
 	.snapshot = text_snapshot,
 	.round = text_round,
-	.survey = survey_write_text,
+	.survey = text_survey,
 	.inspection = text_inspection,
 	.close = text_close,
 	.compare = compare_text,

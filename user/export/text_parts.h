@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "user/export/survey_shown.h"
 #include "user/export/export.h"
 
 enum text_style {
@@ -81,7 +82,8 @@ void text_put_guard(FILE *out, const struct export_options *options, const struc
  * struct exporter_format's survey(): a table, at most 100 columns wide, and the stacks of what was
  * drilled.
  */
-int survey_write_text(struct exporter *e, const struct survey_report *report);
+int survey_write_text(struct exporter *e, const struct survey_report *report,
+		      struct survey_shown *shown);
 
 /* Its ends, a line each; nothing where there are none. */
 void survey_text_put_ends(FILE *out, const struct export_options *options,

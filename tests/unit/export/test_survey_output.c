@@ -61,6 +61,11 @@ static void fill_rows(struct survey_row rows[3], const struct survey_drill *dril
 		.cgroup = "/"};
 }
 
+static const struct exporter_format *format_text_of(void)
+{
+	return export_find_format("text");
+}
+
 /* The output as a string to be freed. A negative share: it is not known. */
 static char *write_at(const char *name, const struct survey_drill *drill,
 		      const struct export_options *options, double tool_share)
@@ -211,6 +216,57 @@ static void callers(void **state)
 	report_drop(window);
 }
 
+/* One look; what it adds to the text. */
+static void look_again(struct exporter *e, struct survey_report *report, const char *const *text,
+		       const char *is, const char *is_not)
+{
+	size_t before = *text ? strlen(*text) : 0;
+
+	report->time_ns += 60000000000ull;
+	assert_int_equal(format_text_of()->survey(e, report), 0);
+	assert_non_null(strstr(*text + before, is));
+	assert_null(strstr(*text + before, is_not));
+}
+
+/* Stacks that are as they were stand where they were shown first; at the end they are shown again. */
+static void unchanged(void **state)
+{
+	static const struct frame names[] = {{.function = "malloc"}, {.function = "the_leak"}};
+	static const struct frame *const frames[] = {&names[0], &names[1]};
+	static const struct export_options options;
+	struct stack stack = {.live = {100, 1}, .frames = frames, .frame_count = 2};
+	struct snapshot snapshot = {.stacks = &stack, .stack_count = 1, .live = {100, 1}};
+	const struct stack *shown[] = {&stack};
+	struct report *window = report_borrow(&snapshot);
+	struct survey_drill drill = {
+		.report = window, .snapshot = &snapshot, .shown = shown, .shown_count = 1};
+	struct survey_row rows[3];
+	struct survey_report report = {.time_ns = 1767323045000000000ull,
+				       .source = "bpf",
+				       .process_count = 3,
+				       .rows = rows,
+				       .row_count = 3};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct exporter *e = format_text_of()->open(out, &options);
+	const char *const *now = (const char *const *)&text;
+
+	(void)state;
+	fill_rows(rows, &drill);
+	look_again(e, &report, now, "probes were on ---\n", "as at");
+	look_again(e, &report, now, ", as at 2026-01-02 03:05:05 ---\n", "#1 ");
+	stack.live.bytes = snapshot.live.bytes = 200;
+	look_again(e, &report, now, "probes were on ---\n", "as at");
+	look_again(e, &report, now, ", as at 2026-01-02 03:07:05 ---\n", "#1 ");
+	report.final = true;
+	look_again(e, &report, now, "#1 ", "as at");
+	assert_int_equal(format_text_of()->close(e), 0);
+	fclose(out);
+	free(text);
+	report_drop(window);
+}
+
 static struct json_object *at(struct json_object *object, const char *key)
 {
 	struct json_object *value = NULL;
@@ -353,9 +409,10 @@ static void bad_accesses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),   cmocka_unit_test(widths), cmocka_unit_test(brief_table),
-		cmocka_unit_test(callers), cmocka_unit_test(json),   cmocka_unit_test(bad_accesses),
-		cmocka_unit_test(reasons),
+		cmocka_unit_test(table),	cmocka_unit_test(widths),
+		cmocka_unit_test(brief_table),	cmocka_unit_test(callers),
+		cmocka_unit_test(unchanged),	cmocka_unit_test(json),
+		cmocka_unit_test(bad_accesses), cmocka_unit_test(reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
