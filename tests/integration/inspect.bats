@@ -358,3 +358,58 @@ second_look() {
 	[[ $(jq -sc '[.[].final]' <<<"$OUT") == '[false,true]' ]] || fail "$OUT"
 	end_target
 }
+
+# inspect_with LIBRARY COMMAND…: LOOK, of the program by the allocator, when it has said that it is ready.
+inspect_with() {
+	[[ -e $LIBDIR/$1 ]] || skip "no $1"
+	run_target env LD_PRELOAD="$LIBDIR/$1" "${@:2}"
+	target_line ready
+	look
+}
+
+@test "what a library loses by design makes no error status: tcmalloc's extension" {
+	cat >"$D/idle.cc" <<-'EOF2'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			if (argc > 1)
+				*(void *volatile *)malloc(100) = nullptr;
+			puts("ready"), fflush(stdout);
+			for (;;)
+				pause();
+		}
+	EOF2
+	g++ -O1 "$D/idle.cc" -o "$D/idle"
+	inspect_with libtcmalloc_minimal.so.4 "$D/idle"
+	[[ $(jq -r '[.losses[].suppressed] | join(",")' <<<"$LOOK") == 'tcmalloc: its default extension' ]] || fail "losses: $(jq -c .losses <<<"$LOOK")"
+	run_tool inspect -p "$T_PID" --error-exitcode 9
+	[[ $STATUS -eq 0 ]] || fail "status $STATUS: $OUT"
+	grep -q '^What is lost: .* still reachable$' <<<"$OUT" || fail "$OUT"
+	! grep -q '^What is lost: .*definitely' <<<"$OUT" || fail "the sum has it: $OUT"
+}
+
+@test "mimalloc: blocks that were to be aligned are held by pointers to where they begin" {
+	cat >"$D/aligned.c" <<-'EOF2'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		void *held[1000];
+		int main(void)
+		{
+			for (int i = 0; i < 1000; i++) {
+				if (posix_memalign(&held[i], i % 2 ? 64 : 256, 24))
+					abort();
+				memset(held[i], 0, 24);
+			}
+			puts("ready"), fflush(stdout);
+			for (;;)
+				pause();
+		}
+	EOF2
+	gcc -O1 "$D/aligned.c" -o "$D/aligned"
+	inspect_with libmimalloc.so.2 "$D/aligned"
+	holds '.verdict.possible.count == 0 and .verdict.reachable.count >= 1000' "$LOOK"
+}

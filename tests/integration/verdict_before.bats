@@ -97,3 +97,38 @@ build_table() {
 	tool_ends
 	clean
 }
+
+@test "CPython: a cycle that only the collector's list leads to is possibly lost, in verdicts as in inspections" {
+	local count
+
+	need /usr/bin/python3
+	cat >"$D/cycles.py" <<-'EOF2'
+		import gc, os, sys
+
+		gc.disable()
+		class Node:
+		    def __init__(self):
+		        self.me = self
+		        self.data = bytearray(3000)
+		kept = []
+		print("ready", os.getpid(), flush=True)
+		for line in sys.stdin:
+		    for i in range(1000):
+		        Node()
+		    for i in range(100):
+		        kept.append(bytearray(4000))
+		    print('{"phase":"%s",' % line.strip(), flush=True)
+	EOF2
+	start_target /usr/bin/python3 "$D/cycles.py"
+	attach --verdict --max-pause 1m
+	tell go
+	snap
+	# Registers and stale words of the stack may still have some.
+	count=$(jq '[.stacks[] | select(.live.count > 0 and .live.bytes / .live.count > 2900 and .live.bytes / .live.count < 3100) | .verdict.possible.count] | add' <<<"$SNAP")
+	[[ $count -ge 990 ]] || fail "$count of 1000 cycles: $(jq -c .verdict <<<"$SNAP")"
+	count=$(jq '[.stacks[] | select(.live.count > 0 and .live.bytes / .live.count > 3900 and .live.bytes / .live.count < 4100) | .verdict.reachable.count] | add' <<<"$SNAP")
+	[[ $count -ge 100 ]] || fail "$count of 100 that are held: $(jq -c .verdict <<<"$SNAP")"
+	stop_tool
+	"$TOOL" inspect -p "$T_PID" -f json --max-pause 1m >"$D/inspection"
+	[[ $(jq .verdict.possible.count "$D/inspection") -ge 1980 ]] || fail "an inspection: $(jq -c .verdict "$D/inspection")"
+}

@@ -177,7 +177,7 @@ hides_alike() {
 	hides_alike --leak-only --suppressions "$D/supp"
 	[[ $LEFT -eq $((lost - 4194304)) ]] || fail "both: $LEFT; lost $lost"
 	# And it is said where the format has room for that.
-	grep -q '^suppressed, but counted above: ' "$D/as.text" || fail 'text does not say so'
+	grep -q '^suppressed, and counted as live, not in the verdict: ' "$D/as.text" || fail 'text does not say so'
 	grep -q '(--leak-only)' "$D/as.text" || fail 'text does not say so'
 	if [[ -s $D/as.html ]]; then
 		html_data "$D/as.html" | jq -e '.targets[0].left_out[0] > 4194304' >/dev/null || fail 'html does not say so'

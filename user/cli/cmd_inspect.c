@@ -132,7 +132,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 		return 0;
 	}
 	now->final = c->stop;
-	c->found_leaks |= now->verdict.classes[VERDICT_DEFINITE].count != 0;
+	c->found_leaks |= inspection_leaks(now).count != 0;
 	err = output_inspection(c->output, now, c->config->show.top);
 	looks_keep(&target->looks, now);
 	return err;

@@ -129,6 +129,7 @@ static void inspection_json_put_loss(struct json *to, const struct inspection *i
 	inspection_json_put_kind(to, &i->groups[loss->group]);
 	json_put_amount(to, "lost", &loss->lost);
 	json_put_amount(to, "kept", &loss->kept);
+	json_text(to, "suppressed", inspected_group_suppressed(&i->groups[loss->group]));
 	inspection_json_put_origin(to, i, &loss->origin);
 	json_end(to);
 }

@@ -406,12 +406,15 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 {
 	const struct inspection *i = page->i;
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	struct amount classes[VERDICT_CLASSES];
 	size_t shown = i->loss_count < page->top ? i->loss_count : page->top;
 	FILE *out = page->out;
 
 	inspection_text_heading(page, "What is lost: ");
+	memcpy(classes, i->verdict.classes, sizeof(classes));
+	classes[VERDICT_DEFINITE] = inspection_leaks(i);
 	if (inspection_blocks(i))
-		text_put_classes(out, i->verdict.classes);
+		text_put_classes(out, classes);
 	else
 		fputs("not known, for none of its blocks are seen", out);
 	fputc('\n', out);
@@ -429,6 +432,8 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 				format_bytes(human, loss->kept.bytes),
 				format_grouped(count, loss->kept.count),
 				text_plural(loss->kept.count, "block", "blocks"));
+		if (inspected_group_suppressed(g))
+			fprintf(out, "; suppressed: %s  (built in)", inspected_group_suppressed(g));
 		fputc('\n', out);
 		text_put_contents(out, g->contents, g->contents_len);
 	}

@@ -38,7 +38,10 @@ void text_put_suppressed(FILE *out, const struct report *r)
 		return;
 	for (size_t i = 0; i < all->count; i++)
 		stacks += all->by[i].stacks;
-	fputs("\nsuppressed, but counted above: ", out);
+	fputs(r->snapshot->verdict.state == VERDICT_TAKEN
+		      ? "\nsuppressed, and counted as live, not in the verdict: "
+		      : "\nsuppressed, but counted above: ",
+	      out);
 	suppression_put_amount(out, &all->total, stacks);
 	fputc('\n', out);
 	for (size_t i = 0; i < all->count; i++) {

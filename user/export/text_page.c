@@ -297,7 +297,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_untraced(page);
 	if (page->options->verbose)
 		text_put_ends(page);
-	text_put_verdict(page->out, page->options, &page->s->verdict);
+	text_put_verdict(page->out, page->options, page->r);
 	text_put_guard(page->out, page->options, page->r);
 	put_notes(page);
 	text_put_scopes(page->out, page->options, page->r);

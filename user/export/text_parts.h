@@ -52,7 +52,7 @@ void text_frames(FILE *out, const struct export_options *options, const struct f
  */
 /* A line about threads that were not joined, from its first word to its end. */
 void text_put_unjoined(FILE *out, const struct unjoined_threads *unjoined);
-void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v);
+void text_put_verdict(FILE *out, const struct export_options *options, const struct report *r);
 void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
 			    const struct stack *stack);
 

@@ -41,8 +41,39 @@ void text_put_unjoined(FILE *out, const struct unjoined_threads *u)
 	fputc('\n', out);
 }
 
-void text_put_verdict(FILE *out, const struct export_options *options, const struct verdict *v)
+/* Under sampling the parts of a sum are rounded each for itself. */
+static void take_off(struct amount *from, const struct amount *amount)
 {
+	from->bytes -= amount->bytes < from->bytes ? amount->bytes : from->bytes;
+	from->count -= amount->count < from->count ? amount->count : from->count;
+}
+
+/* Without what suppressions have, which is said below. */
+static void put_sums(FILE *out, const struct report *r)
+{
+	struct amount sums[VERDICT_CLASSES];
+	uint64_t left = 0;
+
+	memcpy(sums, r->snapshot->verdict.classes, sizeof(sums));
+	for (size_t i = 0; r->suppressed && i < r->snapshot->stack_count; i++) {
+		const struct amount *of_stack = r->snapshot->stacks[i].verdict;
+
+		for (int class = 0; class < VERDICT_CLASSES; class ++) {
+			if (r->notes[i].suppressed & 1u << class)
+				take_off(&sums[class], &of_stack[class]);
+		}
+	}
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		left += sums[class].count;
+	if (!left && r->suppressed && r->suppressed->total.count)
+		fputs("nothing but what is suppressed", out);
+	else
+		text_put_classes(out, sums);
+}
+
+void text_put_verdict(FILE *out, const struct export_options *options, const struct report *r)
+{
+	const struct verdict *v = &r->snapshot->verdict;
 	char human[FORMAT_BYTES_MAX];
 
 	if (v->state == VERDICT_REFUSED)
@@ -50,7 +81,7 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 	if (v->state != VERDICT_TAKEN)
 		return;
 	fputs("verdict ", out);
-	text_put_classes(out, v->classes);
+	put_sums(out, r);
 	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / NS_PER_MS);
 	if (options->verbose)
 		fprintf(out, ", %s read, %.1f ms in all", format_bytes(human, v->read_bytes),

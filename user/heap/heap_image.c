@@ -36,6 +36,7 @@ void heap_image_free(struct heap_image *image)
 	free(image->ended);
 	block_list_free(&image->old);
 	free(image->claimed);
+	free(image->aligned);
 	free(image->arenas);
 	free(image->in_hand);
 	free(image);
@@ -119,6 +120,9 @@ void heap_image_finish(struct heap_image *image)
 	if (image->arena_count)
 		qsort(image->arenas, image->arena_count, sizeof(*image->arenas), heap_block_order);
 	heap_image_finish_dead(image);
+	if (image->aligned_count)
+		qsort(image->aligned, image->aligned_count, sizeof(*image->aligned),
+		      heap_range_order);
 }
 
 double heap_image_weight(uint64_t size, uint64_t sample_bytes)
@@ -270,6 +274,21 @@ int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, 
 	image->claimed = claimed;
 	image->claimed_count = all;
 	return 0;
+}
+
+int heap_image_add_aligned(struct heap_image *image, uint64_t start, uint64_t end)
+{
+	if (!RESERVE_ITEM(image->aligned, image->aligned_count, image->aligned_room, 16))
+		return -ENOMEM;
+	image->aligned[image->aligned_count++] = (struct heap_range){start, end};
+	return 0;
+}
+
+bool heap_image_is_aligned(const struct heap_image *image, uint64_t address)
+{
+	size_t i = BISECT(i, 0, image->aligned_count, image->aligned[i].end <= address);
+
+	return i < image->aligned_count && image->aligned[i].start <= address;
 }
 
 const struct heap_range *heap_image_claimed(const struct heap_image *image, uint64_t address)

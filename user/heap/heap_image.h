@@ -84,6 +84,11 @@ struct heap_image {
 	struct heap_range *claimed;
 	size_t claimed_count;
 	/*
+	 * by address: memory of old blocks some of which begin behind where they were cut, as they were to be aligned
+	 */
+	struct heap_range *aligned;
+	size_t aligned_count, aligned_room;
+	/*
 	 * by address: live blocks that are a runtime's arenas. They are none of the blocks: what the runtime
 	 * has made of one are, where its books are known, and otherwise it is memory like any other
 	 */
@@ -177,6 +182,12 @@ int heap_image_add_old(struct heap_image *image, uint64_t start, uint64_t size);
 
 /* Enters ranges of image->claimed, which overlap none that is there. 0 or -ENOMEM. */
 int heap_image_claim(struct heap_image *image, const struct heap_range *ranges, size_t count);
+
+/* Enters one of image->aligned; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
+int heap_image_add_aligned(struct heap_image *image, uint64_t start, uint64_t end);
+
+/* Is the address in one of image->aligned? Of a finished image. */
+bool heap_image_is_aligned(const struct heap_image *image, uint64_t address);
 
 /* Enters one of image->arenas; sorted later, by heap_image_finish(). 0 or -ENOMEM. */
 int heap_image_add_arena(struct heap_image *image, const struct heap_block *arena);

@@ -240,6 +240,8 @@ static int mimalloc_report_page(struct mimalloc_books *books, const struct mimal
 			"some pages' lists of free blocks do not fit their counts");
 	books->left -= p->capacity;
 	err = mimalloc_report(books, INVENTORY_BOOKS, p->start, p->first);
+	if (p->aligned && err >= 0)
+		err = heap_image_add_aligned(books->image, p->first, p->end);
 	for (uint64_t i = 0; err >= 0 && i < p->capacity; i++) {
 		uint64_t start = p->first + i * p->bytes, end = start + p->bytes;
 		bool is_free = books->free[i / 64] >> i % 64 & 1;

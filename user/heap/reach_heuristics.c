@@ -120,6 +120,22 @@ static bool reach_is_python(const struct heap_image *image, const struct heap_bl
 	       word >> 56 == offset && heap_image_is_claimed(image, block->address);
 }
 
+/*
+ * mimalloc says of a page that some of its blocks were to be aligned, and not which: it has cut them larger, and gives
+ * out the first multiple of the alignment in them (mi_heap_malloc_zero_aligned_at_fallback(), alloc-aligned.c).
+ * Alignments up to 16 all blocks have.
+ */
+#define ALIGNED_LEAST 32
+
+static bool reach_is_aligned(const struct heap_image *image, const struct heap_block *block,
+			     uint64_t pointer)
+{
+	uint64_t alignment = pointer & -pointer;
+
+	return alignment >= ALIGNED_LEAST && pointer - block->address < alignment &&
+	       block->stack == HEAP_OLD && heap_image_is_aligned(image, pointer);
+}
+
 /* The same of none: the smallest block that there is has room behind the count, and all of that is the block's. */
 static bool reach_may_be_empty_array(const struct heap_image *image, const struct heap_block *block)
 {
@@ -146,7 +162,7 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 		return true;
 	if (options->tagged && (pointer & ~7ull) == block->address)
 		return true;
-	if (reach_is_python(image, block, offset))
+	if (reach_is_python(image, block, offset) || reach_is_aligned(image, block, pointer))
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
 	    reach_is_std_string(image, block))

@@ -351,6 +351,46 @@ static int classifier_run(struct classifier *c, struct block_classes *classes)
 	return err ?: classifier_number(c, classes);
 }
 
+/* 0 or -ENOMEM; classifier_release() in any case. */
+static int classifier_begin(struct classifier *c, const struct class_files *files)
+{
+	size_t bytes = packed_bytes(c->image->block_count, CLASS_KNOWN_BITS);
+
+	c->known.width = CLASS_KNOWN_BITS;
+	c->known.bytes = malloc(bytes);
+	if (c->known.bytes)
+		memset(c->known.bytes, 0xff, bytes);
+	c->memory = class_memory_new(c->image->memory, files);
+	c->groups = class_groups_new();
+	return c->known.bytes && c->memory && c->groups ? 0 : -ENOMEM;
+}
+
+static void classifier_release(struct classifier *c)
+{
+	class_python_free(c->python);
+	class_groups_free(c->groups);
+	class_memory_free(c->memory);
+	free(c->known.bytes);
+}
+
+int block_heads_find(const struct heap_image *image, const struct class_files *files,
+		     uint8_t **heads)
+{
+	struct block_classes classes = {.block_count = image->block_count};
+	struct classifier c = {.image = image, .text = CLASS_NO_GROUP};
+	int err = classifier_begin(&c, files);
+
+	if (!err)
+		err = class_python_find(c.image, c.memory, c.groups, &c.python);
+	if (!err && c.python)
+		err = classifier_python(&c, &classes);
+	classifier_release(&c);
+	if (err)
+		free(classes.heads);
+	*heads = err ? NULL : classes.heads;
+	return err;
+}
+
 int block_classes_find(const struct heap_image *image, const struct class_files *files,
 		       struct block_classes **out)
 {
@@ -361,23 +401,16 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 	if (!classes)
 		return err;
 	classes->block_count = image->block_count;
-	c.known.width = CLASS_KNOWN_BITS;
-	c.known.bytes = malloc(packed_bytes(image->block_count, CLASS_KNOWN_BITS));
-	if (c.known.bytes)
-		memset(c.known.bytes, 0xff, packed_bytes(image->block_count, CLASS_KNOWN_BITS));
-	c.memory = class_memory_new(image->memory, files);
-	c.groups = class_groups_new();
-	c.cxx = c.memory && c.groups ? class_cxx_new(c.memory, c.groups) : NULL;
-	c.sizes = c.memory ? class_sizes_new(c.memory) : NULL;
-	if (c.known.bytes && c.cxx && c.sizes)
+	if (!classifier_begin(&c, files)) {
+		c.cxx = class_cxx_new(c.memory, c.groups);
+		c.sizes = class_sizes_new(c.memory);
+	}
+	if (c.cxx && c.sizes)
 		err = classifier_run(&c, classes);
 	class_sizes_free(c.sizes);
 	class_types_free(c.types);
-	class_python_free(c.python);
 	class_cxx_free(c.cxx);
-	class_groups_free(c.groups);
-	class_memory_free(c.memory);
-	free(c.known.bytes);
+	classifier_release(&c);
 	if (err)
 		block_classes_free(classes);
 	else

@@ -38,6 +38,13 @@ int block_classes_find(const struct heap_image *image, const struct class_files 
 void block_classes_free(struct block_classes *classes); /* NULL is fine */
 
 /*
+ * Only block_classes.heads, which a verdict needs as much: of a CPython, else *heads is NULL. 0 or -ENOMEM; the
+ * caller frees them.
+ */
+int block_heads_find(const struct heap_image *image, const struct class_files *files,
+		     uint8_t **heads);
+
+/*
  * Of a process that lives, or has done so until now: class_files.object for a context that is one of
  * these.
  */

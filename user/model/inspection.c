@@ -55,6 +55,35 @@ const char *group_kind_name(enum group_kind kind)
 	return (unsigned)kind < GROUP_KINDS ? names[kind] : "?";
 }
 
+const char *inspected_group_suppressed(const struct inspected_group *group)
+{
+	/* No stack says here who has allocated what, so these are fewer than user/analysis/suppress_builtin.c has. */
+	static const struct {
+		const char *class, *name;
+	} known[] = {
+		{"MallocExtension", "tcmalloc: its default extension"},
+	};
+
+	for (size_t i = 0; group->kind == GROUP_CLASS && i < ARRAY_SIZE(known); i++) {
+		if (group->name && !strcmp(group->name, known[i].class))
+			return known[i].name;
+	}
+	return NULL;
+}
+
+struct amount inspection_leaks(const struct inspection *inspection)
+{
+	struct amount sum = {0};
+
+	for (size_t i = 0; i < inspection->loss_count; i++) {
+		const struct inspected_loss *loss = &inspection->losses[i];
+
+		if (!inspected_group_suppressed(&inspection->groups[loss->group]))
+			amount_add(&sum, &loss->lost);
+	}
+	return sum;
+}
+
 char *inspected_group_label(const struct inspected_group *g)
 {
 	char human[FORMAT_BYTES_MAX], *label = NULL;

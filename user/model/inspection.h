@@ -146,6 +146,15 @@ const char *memory_part_text(enum memory_part part); /* for people */
 char *inspected_group_label(const struct inspected_group *group);
 
 /*
+ * What a library loses by design, as the built-in suppressions have it: the name of the one that the blocks are
+ * known by; NULL: there is none.
+ */
+const char *inspected_group_suppressed(const struct inspected_group *group);
+
+/* The definitely lost blocks that no suppression has. */
+struct amount inspection_leaks(const struct inspection *inspection);
+
+/*
  * Do two groups, of two looks or of two processes, have blocks of the same kind? For qsort(3) as well: 0
  * is yes.
  */

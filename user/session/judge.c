@@ -7,6 +7,7 @@
 
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"
+#include "user/inspect/classes.h"
 #include "user/inspect/inspect.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
@@ -74,8 +75,20 @@ static int judge_take(void *ctx, const struct reach *reach)
 			       j->config->verdict.contents);
 }
 
+/* An inspection has these by the way: both go by the same rules. */
+static int judge_find_heads(const struct judge *j, uint8_t **heads)
+{
+	struct class_process process = {
+		.objects = trace_objects(j->trace), .pid = target_pid(j->target), .root_fd = -1};
+	const struct class_files files = {
+		.ctx = &process, .object = class_process_object, .pid = process.pid};
+
+	return block_heads_find(j->image, &files, heads);
+}
+
 static int judge_reach(struct judge *j)
 {
+	_cleanup_free_ uint8_t *heads = NULL;
 	struct reach_options how = {.heuristics = j->config->verdict.heuristics,
 				    .tagged = j->config->verdict.tagged,
 				    .is_new_array = judge_is_new_array,
@@ -85,6 +98,8 @@ static int judge_reach(struct judge *j)
 	int err = dead_memory_find(j->image);
 
 	err = err ?: heap_image_take_old(j->image);
+	err = err ?: judge_find_heads(j, &heads);
+	how.heads = heads;
 	found = monotonic_ns();
 	err = err ?: reach_new(j->image, &how, &reach);
 	err = err ?: judge_take(j, reach);
