@@ -145,3 +145,58 @@ own_new() {
 	own_new "$TARGETS/own_new" behind
 	own_new "$TARGETS/own_new.library"
 }
+
+@test "operators of a program's own that were inlined into their callers are seen in the stacks" {
+	cat >"$D/inlined.cc" <<-'EOF2'
+		#include <cstdio>
+		#include <cstdlib>
+		#include <new>
+		#define CALLED	__attribute__((noinline, used))
+		#define INLINED inline __attribute__((always_inline))
+		#define SITE	__attribute__((noipa, used))
+		#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+		#ifdef NEW_CALLED
+		CALLED void *operator new(std::size_t size) { void *volatile block = std::malloc(size); return block; }
+		INLINED void operator delete(void *block) noexcept { std::free(block); }
+		INLINED void operator delete(void *block, std::size_t) noexcept { std::free(block); }
+		#else
+		INLINED void *operator new(std::size_t size) { return std::malloc(size); }
+		CALLED void operator delete(void *block) noexcept { std::free(block); __asm__ volatile(""); }
+		CALLED void operator delete(void *block, std::size_t) noexcept { std::free(block); __asm__ volatile(""); }
+		#endif
+		SITE void *make(std::size_t size) { void *volatile block = operator new(size); return block; }
+		SITE void destroy(void *block) { operator delete(block); __asm__ volatile(""); }
+		SITE void wrong(void *block)
+		{
+		#ifdef NEW_CALLED
+			std::free(block);
+			__asm__ volatile("");
+		#else
+			operator delete(block);
+			__asm__ volatile("");
+		#endif
+		}
+		int main()
+		{
+			for (int i = 0; i < 5; i++)
+				destroy(make(40));
+		#ifdef NEW_CALLED
+			wrong(make(50));
+		#else
+			wrong(std::malloc(50));
+		#endif
+		}
+	EOF2
+	for how in NEW_CALLED DELETE_CALLED; do
+		g++ -O2 -g -w "-D$how" "$D/inlined.cc" -o "$D/inlined"
+		run_tool --check-frees -f json -o "$D/result" -- "$D/inlined"
+		[[ $STATUS -eq 0 ]] || fail "$how: status $STATUS; $ERR"
+		SNAP=$(jq -c 'select(.final)' "$D/result")
+		# Else this shows nothing.
+		holds '[.bad_frees[] | select(.suppressed != null) | .count] == [5]'
+		# What is no operator's is found as before.
+		holds '[.bad_frees[] | select(.suppressed == null) | [.kind, .count, (.free | any(.function | startswith("wrong")))]] == [["mismatch", 1, true]]'
+		run_tool --check-frees --error-exitcode 77 -- "$D/inlined"
+		[[ $STATUS -eq 77 ]] || fail "$how: status $STATUS"
+	done
+}

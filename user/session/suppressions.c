@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "user/analysis/inlined_operators.h"
 #include "user/analysis/leaks.h"
 #include "user/base/log.h"
 #include "user/session/caller_file.h"
@@ -64,11 +65,12 @@ int suppress_stacks(const struct filter_config *config, bool judged, struct supp
 
 static void suppress_bad_frees(struct suppressions *s, struct report *report)
 {
-	for (size_t i = 0; s && i < report->snapshot->bad_free_count; i++) {
+	for (size_t i = 0; i < report->snapshot->bad_free_count; i++) {
 		struct bad_free *bad = &report->bad_frees[i];
 		const struct reported_call *call = &bad->calls[BAD_FREE_NOW];
 
-		if (call->frames)
+		bad_free_see_inlined(bad);
+		if (s && call->frames && !bad->suppressed)
 			bad->suppressed =
 				suppressions_match_free(s, call->frames, call->frame_count);
 	}
