@@ -23,21 +23,20 @@ instruction() {
 	sed -n "s/^$1 //p" "$CONTAINERFILE"
 }
 
-# image_made ROOT DEB: the steps of the Containerfile in a system that has what its RUN gets from the archive besides, but no apt. Fails for a step that it does not know.
+# image_made ROOT CONTEXT: the steps of the Containerfile, in a folder that it makes. Fails for a step that it does not know.
 image_made() {
-	local name arguments
+	local name arguments from into
 
 	while read -r name arguments; do
 		case $name in
-		'' | '#'* | ARG | ENTRYPOINT | CMD) ;;
-		FROM) [[ $arguments == 'debian:${SUITE}-slim' ]] ;;
-		COPY)
-			[[ $arguments == 'memleakbpf_*.deb /tmp/' ]]
-			cp "$2" "$1/tmp/"
+		'' | '#'* | ENTRYPOINT | CMD | ENV) ;;
+		FROM)
+			[[ $arguments == scratch ]]
+			mkdir "$1"
 			;;
-		RUN)
-			[[ $arguments == 'apt-get update && apt-get install -y --no-install-recommends /tmp/memleakbpf_*.deb && rm -rf /tmp/memleakbpf_*.deb /var/lib/apt/lists/*' ]]
-			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$1" sh -c 'dpkg -i /tmp/memleakbpf_*.deb && rm -rf /tmp/memleakbpf_*.deb' >/dev/null 3>&-
+		COPY)
+			read -r from into <<<"$arguments"
+			cp "$2/$from" "$1$into"
 			;;
 		*)
 			printf 'no step that is known here: %s\n' "$name" >&2
@@ -58,27 +57,35 @@ pod_mounts() {
 }
 
 # pod_runs IMAGE NODE SECRETS ARGUMENT…: ENTRYPOINT with the arguments in the pod's container, as an engine would make it: the image read-only as its root, mounts, network, names and
-# control groups of its own, the machine's processes, the capabilities that are named and no others. NODE is what the node's host paths are looked for in first; SECRETS has a
+# control groups of its own, the machine's processes, the capabilities that are named and no others. The image has no programs: what an engine does there is done with the machine's, through
+# a descriptor, by their own loader. NODE is what the node's host paths are looked for in first; SECRETS has a
 # folder for each secret. Replaces the shell.
 pod_runs() {
-	local image=$1 node=$2 secrets=$3 capabilities
+	local image=$1 node=$2 secrets=$3 capabilities loader groups=(--cgroup)
 
 	shift 3
 	[[ $(pod '.hostPID') == true && $(pod '.containers[0].securityContext | .privileged, .allowPrivilegeEscalation, .readOnlyRootFilesystem, .runAsUser' | xargs) == 'false false true 0' ]]
 	[[ $(pod '.containers[0].securityContext.capabilities.drop | join(" ")') == ALL ]]
 	capabilities=$(pod '.containers[0].securityContext.capabilities.add | map("+" + ascii_downcase) | join(",")')
 	mapfile -t entry < <(instruction ENTRYPOINT | jq -r '.[]')
-	# Where root may not look into process 1, which is so in sandboxes, this shell has the machine's groups.
-	[[ ${entry[*]:0:4} == 'nsenter --target 1 --cgroup' ]]
-	nsenter --target 1 --cgroup true 2>/dev/null || entry[2]=$$
+	# Where root may not look into process 1, which is so in sandboxes, the machine's names are those of this shell.
+	[[ -e /proc/1/ns/cgroup ]] || groups=()
+	loader=$(realpath "$(ldd /usr/bin/setpriv | grep -o '/[^ ]*/ld-linux[^ ]*')")
 	pod_mounts "$node" >"$image.mounts"
-	exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin POD_IP=127.0.0.1 \
-		unshare --mount --uts --ipc --net --cgroup --propagation private bash -ec '
-		image=$1 mounts=$2 secrets=$3 capabilities=$4
-		shift 4
+	exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$(instruction ENV)" POD_IP=127.0.0.1 \
+		unshare --mount --uts --ipc --net "${groups[@]}" --propagation private bash -ec '
+		image=$1 mounts=$2 secrets=$3 capabilities=$4 loader=$5
+		shift 5
+		exec {descriptor}</
+		machine=/proc/self/fd/$descriptor
+		# outside PROGRAM ARGUMENT…: one of the machine.
+		outside() {
+			"$machine$loader" --library-path "$machine/lib/${HOSTTYPE}-linux-gnu" "$machine/usr/bin/$1" "${@:2}"
+		}
 		ip link set lo up
 		mount --bind "$image" "$image"
 		cd "$image"
+		mkdir proc sys dev
 		mount -t proc proc proc
 		mount -t sysfs -o ro,nosuid,nodev,noexec sysfs sys
 		mount -t tmpfs -o mode=755 tmpfs dev
@@ -103,6 +110,6 @@ pod_runs() {
 		mount -o remount,bind,ro .
 		pivot_root . old
 		cd /
-		chroot old umount -l / # slim systems may have none
-		exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all,$capabilities" "$@"' pod "$image" "$image.mounts" "$secrets" "$capabilities" "${entry[@]}" "$@" 3>&-
+		outside umount -l /old
+		exec "$machine$loader" --library-path "$machine/lib/${HOSTTYPE}-linux-gnu" "$machine/usr/bin/setpriv" --no-new-privs --inh-caps=-all --bounding-set="-all,$capabilities" "$@"' pod "$image" "$image.mounts" "$secrets" "$capabilities" "$loader" "${entry[@]}" "$@" 3>&-
 }
