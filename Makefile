@@ -29,6 +29,7 @@ help_text = \
 	'make unit-heap  build and run the unit tests of one room' \
 	'make static     $(BUILD)/static/memleakbpf, one file that needs no library of the machine it runs on (Debian and its like)' \
 	'make deb rpm    packages of it, in $(BUILD)/package: of this distribution, and of Fedora and its like' \
+	'make release    archives of it for x86_64 and aarch64, checksums and what is in them, in $(BUILD)/release (MACHINES="x86_64")' \
 	'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local; make uninstall removes it' \
 	'make clean      remove $(BUILD)/' \
 	'make html       try again to get the libraries of -f html, where a build went without' \
@@ -293,9 +294,11 @@ $(PROGRAM): $(MAIN_OBJ) $(LIB)
 
 # --- The static program ----------------------------------------------------------------------------------------------------
 
+# STATIC_ARCHIVES=DIR has archives that come before the compiler's own: a cross compiler brings a C library that may be older than the distribution's.
 # The same objects, but for linkage.o: what comes first in the link keeps the archive's member out. A warning would be of a function that loads libraries.
 static_zstd := $(filter /%,$(shell $(CC) -print-file-name=libzstd.a))
-STATIC_LDFLAGS = -static-pie -s -Wl,-z,relro -Wl,-z,now -Wl,--wrap=dlopen -Wl,--fatal-warnings -Wl,-Map=$(STATIC)/memleakbpf.map $(LDFLAGS)
+STATIC_LDFLAGS = -static-pie -s -Wl,-z,relro -Wl,-z,now -Wl,--wrap=dlopen -Wl,--fatal-warnings -Wl,-Map=$(STATIC)/memleakbpf.map \
+		 $(if $(STATIC_ARCHIVES),-B$(STATIC_ARCHIVES) -L$(STATIC_ARCHIVES)) $(LDFLAGS)
 STATIC_LIBS = -Wl,--start-group $(filter-out -ldebuginfod,$(LIBS)) -lbz2 $(static_zstd) -Wl,--end-group
 
 .PHONY: static
@@ -450,6 +453,11 @@ uninstall:
 deb rpm: $(HTML_PAGE)
 	tools/deps build $@
 	VERSION=$(VERSION) HTML_LIBRARIES=$(BUILD)/html tools/package/build $@ $(BUILD)/package
+
+.PHONY: release
+release: $(HTML_PAGE)
+	tools/deps build static release
+	VERSION=$(VERSION) HTML_LIBRARIES=$(BUILD)/html VM_BUILD=$(BUILD) tools/release/build $(BUILD)/release
 
 clean:
 	rm -rf $(BUILD)
