@@ -81,3 +81,13 @@ taken() {
 	command -v promtool >/dev/null || skip 'prometheus is not installed'
 	promtool check rules "$D/opt/it/share/memleakbpf/memleakbpf.rules.yml"
 }
+
+@test "the rules tell of a survey that has died, and of one that is no target any more" {
+	command -v promtool >/dev/null || skip 'prometheus is not installed'
+	cp "$D/opt/it/share/memleakbpf/memleakbpf.rules.yml" "$ROOT/tests/prometheus/ended.test.yml" "$BATS_TEST_TMPDIR/"
+	promtool test rules "$BATS_TEST_TMPDIR/ended.test.yml"
+	# What tests does see what is wrong.
+	sed -i 's/ == 0$/ == 2/' "$BATS_TEST_TMPDIR/memleakbpf.rules.yml"
+	! promtool test rules "$BATS_TEST_TMPDIR/ended.test.yml" >"$BATS_TEST_TMPDIR/said" 2>&1 || false
+	grep -q MemleakbpfDown "$BATS_TEST_TMPDIR/said"
+}
