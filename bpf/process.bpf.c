@@ -55,6 +55,7 @@ static __always_inline uint32_t end_of(const struct task_struct *task,
 	return (end & 0xffff) | (info->victim ? ABI_END_VICTIM : 0);
 }
 
+#ifndef MEMLEAKBPF_RAW_TRACEPOINTS
 /*
  * The kernel runs short of memory, of its own or of a control group's, and has chosen a process. Argument: the
  * thread's id, or since 6.9 the task. Of a thread whose process's main thread has ended it is not known before.
@@ -72,6 +73,7 @@ int on_victim(uint64_t *ctx)
 		info->victim = 1;
 	return 0;
 }
+#endif
 
 /* Argument: task. */
 ON_EVENT("sched_process_exit")

@@ -327,6 +327,29 @@ none_after_free() {
 	end_target
 }
 
+# forbids_itself HOW ARG…: the program ends as it would without a tool.
+forbids_itself() {
+	local how=$1 status=0
+	shift
+	timeout $((20 * DEADLINE)) "$TOOL" -v --guard=1 "$@" -o "$D/snapshots" -- "$TARGETS/sandboxed.nofp" "$how" \
+		<<<go >"$D/said" 2>"$D/err" || status=$?
+	[[ $status == 0 ]] || fail "$how: status $status: $(tail -5 "$D/err")"
+	grep -q '^fine$' "$D/said" || fail "$how: it says: $(<"$D/said")"
+	# Until then pages were dropped.
+	grep -q ': guards before' "$D/err" || fail "$how: $(<"$D/err")"
+	! grep -q 'no use after free is seen' "$D/err" || fail "$how: $(<"$D/err")"
+}
+
+@test "a program that forbids itself all but what malloc needs goes on: one thread, all of them, children, strict mode" {
+	local how
+
+	for how in prctl syscall probe tsync fork vfork strict; do
+		forbids_itself "$how"
+	done
+	forbids_itself prctl --gate
+	forbids_itself tsync --gate
+}
+
 @test "memory that is locked later turns guards off, and says so" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded

@@ -30,6 +30,9 @@ struct guard {
 	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
 	struct guard_header before; /* what an earlier one had counted */
 	struct guard_filters filters;
+	const char *keeps; /* guard_request.keeps */
+	int filters_allowed; /* how many filters there were when pages were dropped last */
+	char unseen[REASON_MAX]; /* why they are not, of a call that may have given it a filter; or "" */
 };
 
 /* ---- what forbids it ---------------------------------------------------------------------- */
@@ -165,13 +168,72 @@ static int guard_keep_pages(struct guard *guard, bool keeps, char reason[static 
 	return err;
 }
 
+/* As they follow each other in struct guard_pool. */
+_Static_assert(offsetof(struct guard_pool, left) == offsetof(struct guard_pool, leaves) + 8 &&
+		       offsetof(struct guard_pool, allowed) == offsetof(struct guard_pool, left) + 8,
+	       "as struct guard_leaves");
+struct guard_leaves {
+	uint64_t begun, ended, allowed;
+};
+
+/*
+ * Calls that may give it a filter have been made since the last look: is what came of them what has been seen now? A call that
+ * goes on is not over. One of which nothing is seen has failed, or has given a filter to another process in the
+ * same memory, such as a child of vfork.
+ */
+static bool guard_has_seen(struct guard *guard, const struct guard_leaves *leaves)
+{
+	_cleanup_free_ pid_t *sharers = NULL;
+	const char *why = NULL;
+	size_t count = 0;
+
+	if (leaves->ended != leaves->begun)
+		why = "it is making a seccomp filter, or has been ended amid it";
+	else if (guard->filters.count <= guard->filters_allowed)
+		why = "it has asked for a seccomp filter, of which nothing is seen";
+	else if (proc_sharers(guard->pages.pid, &sharers, &count) || count)
+		why = "another process, which may have other seccomp filters, runs in its memory";
+	snprintf(guard->unseen, sizeof(guard->unseen), "%s", why ?: "");
+	return !why;
+}
+
+/* Only up to the calls that had ended before it was looked: another one may be under way. */
+static int guard_allow(struct guard *guard, const struct guard_leaves *leaves,
+		       char reason[static REASON_MAX])
+{
+	guard->filters_allowed = guard->filters.count;
+	return guard_pages_write(&guard->pages, POOL_FIELD(guard, allowed), &leaves->begun,
+				 sizeof(leaves->begun), reason);
+}
+
 /* 0, or -errno with the reason: it is as it was, or pages are kept. */
 static int guard_look_at_filters(struct guard *guard, char reason[static REASON_MAX])
 {
+	struct guard_leaves leaves;
+	bool drops;
+	int err = guard_pages_read(&guard->pages, POOL_FIELD(guard, leaves), &leaves,
+				   sizeof(leaves), reason);
+
+	if (err)
+		return err;
+	guard->unseen[0] = '\0';
 	guard_filters_look(&guard->pages, &guard->filters);
-	return guard->filters.pass == guard->pages.keep_pages
-		       ? guard_keep_pages(guard, !guard->filters.pass, reason)
-		       : 0;
+	drops = guard->filters.pass && !guard->keeps;
+	if (drops && leaves.begun != leaves.allowed)
+		drops = guard_has_seen(guard, &leaves);
+	if (drops)
+		err = guard_allow(guard, &leaves, reason);
+	return !err && drops == guard->pages.keep_pages ? guard_keep_pages(guard, !drops, reason)
+							: err;
+}
+
+static const char *guard_keep_reason(const struct guard *guard)
+{
+	if (!guard->pages.keep_pages)
+		return NULL;
+	if (guard->unseen[0])
+		return guard->unseen;
+	return guard->keeps ?: guard->filters.reason;
 }
 
 int guard_open(const struct guard_request *request, struct guard **out,
@@ -200,6 +262,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 	guard->locked_kib = guard_locked_kib(pid);
 	guard->count = request->in.count;
 	guard->period = request->period;
+	guard->keeps = request->keeps;
 	err = program_memory_open(guard->pages.memory, &guard->pages.program);
 	err = err ? refuse(reason, err, "its memory cannot be opened: %s", strerror(-err))
 		  : guard_parts_new(request, &guard->parts, reason);
@@ -292,7 +355,7 @@ struct guard_place guard_place(const struct guard *guard)
 		.taken_over = guard->pages.taken_over,
 		.keep_pages = guard->pages.keep_pages,
 		.filters = guard->filters.count,
-		.keep_reason = guard->pages.keep_pages ? guard->filters.reason : NULL,
+		.keep_reason = guard_keep_reason(guard),
 	};
 }
 

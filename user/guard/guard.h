@@ -40,6 +40,13 @@ struct guard_request {
 	 * first block that comes to one that is not will be the process's end: the caller knows.
 	 */
 	struct gate_request in;
+	/*
+	 * Of functions of kind GUARD_KIND_PRCTL and _SYSCALL, by which a thread may get a seccomp filter: the text that they lie
+	 * in, which may be another one. No size: there are none.
+	 */
+	const uint8_t *leave_text;
+	uint64_t leave_address, leave_size;
+	const char *keeps; /* why pages are kept in any case, a clause about it, static; NULL: they need not be */
 	uint32_t
 		count; /* places of the pool: guard_count_fits(). What is there already has its own */
 	uint64_t period;  /* one call in so many is guarded, in the mean */
@@ -127,8 +134,8 @@ int guard_pause(struct guard *guard, char reason[static REASON_MAX]);
  * and has the process come to what guards do not go with?
  * 0: no; GUARD_WATCH_KEEPS: a seccomp filter has come that might not let madvise pass, or cannot be looked at, and pages
  * are kept from now on (guard_place()); GUARD_WATCH_DROPS: they are kept no more; -errno with the reason: nothing is
- * guarded any more, as after guard_pause(). A filter that kills for madvise may have killed before that: who sees it
- * being made calls this first.
+ * guarded any more, as after guard_pause(). A filter that comes by the functions of guard_request.leave_text has had pages
+ * kept since before it came; one that comes by a system call of the program's own may have killed for madvise before this.
  */
 #define GUARD_WATCH_KEEPS 1
 #define GUARD_WATCH_DROPS 2

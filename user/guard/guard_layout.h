@@ -57,7 +57,10 @@
 #define GUARD_KIND_REALLOC_FLAGS       10 /* rallocx: the block, the size, flags as mallocx has them */
 #define GUARD_KIND_REALLOC_ARRAY_KEEPS 11
 #define GUARD_KIND_SIZE_ALIGNED	       12 /* operator new: the size, the alignment */
-#define GUARD_KINDS		       13
+/* What may give a thread a seccomp filter, and takes no block. */
+#define GUARD_KIND_PRCTL   13
+#define GUARD_KIND_SYSCALL 14 /* syscall(): the call's number is the first argument */
+#define GUARD_KINDS	   15
 
 /* What is wrong with an end of a block: in %rsi at the probe. */
 #define GUARD_DOUBLE_FREE  1 /* it has been freed before */
@@ -123,6 +126,13 @@ struct guard_pool {
 	 * use after free is found, and a place whose guards have been touched gets no more blocks.
 	 */
 	uint32_t keep_pages;
+	/*
+	 * Calls that may give a thread a filter: how many have begun, how many have ended, and up to which
+	 * the tool has looked at what came of them. One that it has not looked at forbids madvise as
+	 * keep_pages does. `dropping`: threads that may be about to call it, for which such a call waits.
+	 */
+	uint64_t leaves, left, allowed;
+	uint64_t dropping;
 	uint64_t cursor; /* places tried so far: the next one is that, by the count */
 	uint64_t live;	 /* blocks, those too that a call may be about to give */
 	uint16_t sites

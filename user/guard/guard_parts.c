@@ -25,6 +25,22 @@ static const struct guard_stub *parts_unused_stub(uint32_t kind, const struct gu
 	return NULL;
 }
 
+static bool parts_leaves(const struct gate_wanted *function)
+{
+	return function->kind == GUARD_KIND_PRCTL || function->kind == GUARD_KIND_SYSCALL;
+}
+
+static int parts_plan(const struct guard_request *request, const struct gate_wanted *function,
+		      struct gate_part *part, char reason[static REASON_MAX])
+{
+	const struct gate_request leave = {.text = request->leave_text,
+					   .text_address = request->leave_address,
+					   .text_size = request->leave_size};
+
+	return gate_part_plan(parts_leaves(function) ? &leave : &request->in, function, part,
+			      reason);
+}
+
 int guard_parts_new(const struct guard_request *request, struct guard_part **out,
 		    char reason[static REASON_MAX])
 {
@@ -35,7 +51,7 @@ int guard_parts_new(const struct guard_request *request, struct guard_part **out
 	if (!parts)
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; !err && i < in->count; i++) {
-		err = gate_part_plan(in, &in->functions[i], &parts[i].place, reason);
+		err = parts_plan(request, &in->functions[i], &parts[i].place, reason);
 		for (size_t j = 0; !err && j < i; j++) {
 			if (parts[j].place.jump_at == parts[i].place.jump_at)
 				err = refuse(reason, -EINVAL, "%s is also %s",

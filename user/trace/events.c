@@ -232,6 +232,7 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	target_ends_note(target, event->end);
 	target_count_unseen(trace, target);
+	guarded_tell_end(target, (int)(event->end & 0xffff));
 	target_end(trace, target, TARGET_EXITED);
 }
 

@@ -14,6 +14,9 @@
 #include "user/target/plt.h"
 #include "user/trace/guarded_objects.h"
 
+/* prctl and syscall: what may give a thread a filter. */
+#define LEAVE_FUNCTIONS 2
+
 /* A function of the table that the object has. */
 struct found_function {
 	const struct guard_name *name;
@@ -215,8 +218,8 @@ static int functions_fill(const struct image *image, const struct found_function
 	int err = 0;
 
 	guard_names(&count);
-	out->items = calloc(count + 1, sizeof(*out->items));
-	out->pcs = calloc(count + 1, sizeof(*out->pcs));
+	out->items = calloc(count + LEAVE_FUNCTIONS, sizeof(*out->items));
+	out->pcs = calloc(count + LEAVE_FUNCTIONS, sizeof(*out->pcs));
 	if (!out->items || !out->pcs)
 		return refuse(reason, -ENOMEM, "no memory");
 	for (size_t i = 0; i < count && !err; i++) {
@@ -226,26 +229,107 @@ static int functions_fill(const struct image *image, const struct found_function
 	return err ?: functions_find_instead(found, out, reason);
 }
 
+/* ---- what may give a thread a filter ------------------------------------------------------- */
+
+struct leave_function {
+	const char *name;
+	uint32_t kind, arguments;
+	uint64_t offset, size; /* in the file; no size: it is not there */
+};
+
+struct leave_search {
+	const struct object *libc;
+	struct leave_function functions[LEAVE_FUNCTIONS];
+};
+
+static int leave_look_at(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	struct leave_search *s = ctx;
+
+	for (size_t i = 0; i < LEAVE_FUNCTIONS; i++) {
+		struct leave_function *function = &s->functions[i];
+
+		if (GELF_ST_TYPE(sym->st_info) == STT_FUNC && sym->st_value &&
+		    !strcmp(function->name, name) &&
+		    !object_vaddr_to_offset(s->libc, sym->st_value, &function->offset))
+			function->size = sym->st_size;
+	}
+	return 0;
+}
+
+/* Puts both behind the list, or none. */
+static bool leave_add(const struct leave_search *s, struct guarded_functions *out)
+{
+	const struct object_text *text = &out->leave_text;
+	const struct gate_request request = {
+		.text = text->bytes, .text_address = text->address, .text_size = text->size};
+
+	for (size_t i = 0; i < LEAVE_FUNCTIONS; i++) {
+		const struct leave_function *function = &s->functions[i];
+		const struct gate_wanted wanted = {
+			.name = function->name,
+			.address = text->address + (function->offset - text->offset),
+			.size = function->size,
+			.kind = function->kind,
+			.arguments = function->arguments,
+		};
+		struct gate_part part = {0};
+		char unused[REASON_MAX];
+
+		if (gate_part_plan(&request, &wanted, &part, unused))
+			return false;
+		out->pcs[out->count + i] = wanted.address;
+		out->items[out->count + i] = wanted;
+	}
+	out->count += LEAVE_FUNCTIONS;
+	return true;
+}
+
+/* Without them the guards are to do with no system call. */
+static void functions_find_leave(const struct image *image, const struct object *libc,
+				 struct guarded_functions *out)
+{
+	struct leave_search s = {
+		.libc = libc,
+		.functions = {{.name = "prctl", .kind = GUARD_KIND_PRCTL, .arguments = 5},
+			      {.name = "syscall", .kind = GUARD_KIND_SYSCALL, .arguments = 6}}};
+	_cleanup_elf_ Elf *elf = libc ? object_elf(libc, ELF_FOR_SYMBOLS) : NULL;
+	char unused[REASON_MAX];
+
+	if (!elf || elf_symbols(elf, SHT_DYNSYM, leave_look_at, &s) || !s.functions[0].size ||
+	    !s.functions[1].size)
+		out->keeps = "its C library is none of which is known how a filter comes";
+	else if (object_text_read(image, libc, s.functions[0].offset, &out->leave_text, unused) ||
+		 !leave_add(&s, out))
+		out->keeps = "a filter that it makes would not be seen: no jump fits into its C "
+			     "library's prctl or syscall";
+}
+
 int guarded_functions_find(const struct image *image, bool with_new, struct guarded_functions *out,
 			   char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct found_function *found = NULL;
 	const struct guard_allocator *allocator = NULL;
+	const struct object *libc = NULL;
 	int err;
 
 	*out = (struct guarded_functions){.with_new = with_new};
-	err = guarded_object_find(image, &out->object, &allocator, reason);
+	err = guarded_object_find(image, &out->object, &libc, &allocator, reason);
 	err = err ?: functions_list(out->object, allocator, &found, reason);
 	if (err)
 		return err;
 	/* malloc is the table's first, and the object has it. */
 	err = object_text_read(image, out->object, found[0].offset, &out->text, reason);
 	out->allocator = allocator->name;
-	return err ?: functions_fill(image, found, out, reason);
+	err = err ?: functions_fill(image, found, out, reason);
+	if (!err)
+		functions_find_leave(image, libc, out);
+	return err;
 }
 
 void guarded_functions_free(struct guarded_functions *functions)
 {
+	object_text_free(&functions->leave_text);
 	free(functions->items);
 	free(functions->pcs);
 	object_text_free(&functions->text);
@@ -259,6 +343,10 @@ void guarded_functions_request(const struct guarded_functions *functions,
 	request->in.text = functions->text.bytes;
 	request->in.text_address = functions->text.address;
 	request->in.text_size = functions->text.size;
+	request->leave_text = functions->leave_text.bytes;
+	request->leave_address = functions->leave_text.address;
+	request->leave_size = functions->leave_text.size;
+	request->keeps = functions->keeps;
 }
 
 /* Has somebody come who calls what has no guard? */
@@ -281,8 +369,8 @@ int guarded_functions_check(const struct image *image, const struct object *obje
 			    char reason[static REASON_MAX])
 {
 	const struct guard_allocator *allocator;
-	const struct object *now;
-	int err = guarded_object_find(image, &now, &allocator, reason);
+	const struct object *now, *libc;
+	int err = guarded_object_find(image, &now, &libc, &allocator, reason);
 
 	if (err)
 		return err;

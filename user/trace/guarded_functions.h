@@ -20,6 +20,9 @@ struct guarded_functions {
 	const char *allocator;	     /* "glibc": static */
 	bool with_new;		     /* as asked for */
 	struct object_text text;
+	/* The last ones of the list may give a thread a seccomp filter: where they are. `keeps`: why there are none, static. */
+	struct object_text leave_text;
+	const char *keeps;
 };
 
 /*

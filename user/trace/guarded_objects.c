@@ -134,7 +134,8 @@ static int objects_take(const struct object *object, const struct object_look *l
 }
 
 int guarded_object_find(const struct image *image, const struct object **out,
-			const struct guard_allocator **allocator, char reason[static REASON_MAX])
+			const struct object **libc, const struct guard_allocator **allocator,
+			char reason[static REASON_MAX])
 {
 	struct objects_found found = {0};
 
@@ -160,6 +161,7 @@ int guarded_object_find(const struct image *image, const struct object **out,
 		return refuse(reason, -EOPNOTSUPP,
 			      "its allocator is in %s, of which is not known what takes a block",
 			      object_name(found.other));
+	*libc = found.libc;
 	*out = found.other ? found.other : found.libc;
 	*allocator = found.other ? found.allocator : guard_allocator_of("libc.so.6");
 	return 0;

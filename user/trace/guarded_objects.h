@@ -9,10 +9,12 @@
 
 /*
  * 0 and *out, the image's; or -errno with the reason, a clause about the process: there are several, or
- * copies of some of its functions, or none that is known. Looks at the symbols of each object that is mapped.
+ * copies of some of its functions, or none that is known. *libc: its C library, likewise; NULL: none that is known. Looks at
+ * the symbols of each object that is mapped.
  */
 int guarded_object_find(const struct image *image, const struct object **out,
-			const struct guard_allocator **allocator, char reason[static REASON_MAX]);
+			const struct object **libc, const struct guard_allocator **allocator,
+			char reason[static REASON_MAX]);
 
 /*
  * Does another object of the process call that function of this one, which takes a block and has no

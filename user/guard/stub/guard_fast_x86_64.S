@@ -197,6 +197,66 @@ memleakbpf_guard:
 	TABLE	GUARD_KIND_USABLE, .Lentry\@, .Lundo\@, .Lroom\@, 0, .Lmine\@
 .endm
 
+/*
+ * What may give a thread a filter (seccomp(2), prctl(2)): it is called, not jumped to, since the tool looks at what came of it
+ * only when it has ended. The word that syscall() then finds on the stack in place of its seventh argument is read by neither
+ * of the two calls.
+ */
+#define NR_PRCTL	 157
+#define NR_SECCOMP	 317
+#define PR_SET_SECCOMP	 22
+#define SECCOMP_LAST_SET 1 /* of SECCOMP_SET_MODE_STRICT and _FILTER; what only asks comes behind */
+
+.macro LEAVE kind
+	.balign	64
+	.cfi_startproc
+.Lentry\@:
+.if \kind == GUARD_KIND_PRCTL
+	cmp	$PR_SET_SECCOMP, %edi
+	je	.Lleaves\@
+.else
+	cmp	$NR_PRCTL, %edi
+	je	.Lprctl\@
+	cmp	$NR_SECCOMP, %edi
+	je	.Lseccomp\@
+.endif
+	ROOM	.Lroom\@
+.if \kind == GUARD_KIND_SYSCALL
+.Lprctl\@:
+	cmp	$PR_SET_SECCOMP, %esi
+	jne	.Lroom\@
+	jmp	.Lleaves\@
+.Lseccomp\@:
+	cmp	$SECCOMP_LAST_SET, %esi
+	ja	.Lroom\@
+.endif
+.Lleaves\@:
+	SAVE	%rdi
+	SAVE	%rsi
+	SAVE	%rdx
+	SAVE	%rcx
+	SAVE	%r8
+	SAVE	%r9
+	TAKE_STACK 8
+	call	guard_leave
+	GIVE_STACK 8
+	RESTORE	%r9
+	RESTORE	%r8
+	RESTORE	%rcx
+	RESTORE	%rdx
+	RESTORE	%rsi
+	RESTORE	%rdi
+	TAKE_STACK 8
+	call	.Lroom\@
+	mov	%rax, (%rsp)
+	call	guard_left
+	mov	(%rsp), %rax
+	GIVE_STACK 8
+	ret
+	UNDO	.Lundo\@
+	TABLE	\kind, .Lentry\@, .Lundo\@, .Lroom\@
+.endm
+
 /* %rdi: the block, %rsi: its size, %edx: the number of the stub, %rcx: life, %rax: what the function returns. */
 	.balign	16
 given:
@@ -291,6 +351,8 @@ ended:
 .rept 4
 	USABLE
 .endr
+	LEAVE	GUARD_KIND_PRCTL
+	LEAVE	GUARD_KIND_SYSCALL
 
 	.size	memleakbpf_guard, . - memleakbpf_guard
 

@@ -2,7 +2,8 @@
 /*
  * What the stub does for a guarded block, in the target: copied there as bytes. Nothing from outside,
  * no vector registers (the target's are not saved), no locks (a signal handler may come back here,
- * or another thread be ended amid it), no memory but what guard_layout.h has. One system call, madvise.
+ * or another thread be ended amid it), no memory but what guard_layout.h has. One system call, madvise, and none
+ * from the moment on that a filter may come which could stop it (guard_leave()).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,8 @@ struct ended guard_end(uint64_t block);
 struct ended guard_move(uint64_t block, uint64_t size, uint64_t other);
 void guard_finish(uint64_t block);
 uint64_t guard_usable(uint64_t block);
+void guard_leave(void);
+void guard_left(void);
 
 /* Places that are looked at for a block. */
 #define TRIES 8
@@ -61,18 +64,30 @@ static void copy(uint64_t to, uint64_t from, uint64_t size)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-/* No errno: that is the program's. */
+/* No filter may stop madvise, as far as the tool has looked. */
+static bool may_drop(void)
+{
+	return !__atomic_load_n(&guard_pool.keep_pages, __ATOMIC_SEQ_CST) &&
+	       __atomic_load_n(&guard_pool.leaves, __ATOMIC_SEQ_CST) ==
+		       __atomic_load_n(&guard_pool.allowed, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * No errno: that is the program's. It counts as dropping before it looks, and guard_leave() has said that a filter
+ * may come before that looks who drops: so either this one sees the other, or is waited for.
+ */
 static bool drop(uint64_t address, uint64_t size)
 {
-	int64_t result;
+	int64_t result = -1;
 
-	if (guard_pool.keep_pages)
-		return false;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"((int64_t)NR_MADVISE), "D"(address), "S"(size),
-			   "d"((int64_t)DONT_NEED)
-			 : "rcx", "r11", "memory");
+	__atomic_fetch_add(&guard_pool.dropping, 1, __ATOMIC_SEQ_CST);
+	if (may_drop())
+		__asm__ volatile("syscall"
+				 : "=a"(result)
+				 : "0"((int64_t)NR_MADVISE), "D"(address), "S"(size),
+				   "d"((int64_t)DONT_NEED)
+				 : "rcx", "r11", "memory");
+	__atomic_fetch_sub(&guard_pool.dropping, 1, __ATOMIC_SEQ_CST);
 	return !result;
 }
 
@@ -429,7 +444,7 @@ void guard_finish(uint64_t block)
 	count_live(-1);
 	meta->ended = guard_pool.cursor;
 	/* A forked child has the same file, in which the parent's blocks are saved, and takes no place. */
-	if (!guard_header.alive || guard_pool.keep_pages) {
+	if (!guard_header.alive || !may_drop()) {
 		set_state(meta, GUARD_FREED);
 		return;
 	}
@@ -474,4 +489,28 @@ uint64_t guard_usable(uint64_t block)
 	const struct guard_meta *meta = meta_of(block);
 
 	return meta->state != GUARD_EMPTY && block_of(meta) == block ? meta->size : 0;
+}
+
+/* Some seconds: who drops may be waiting for a processor, or be held by a debugger, or have been ended amid it. */
+#define PATIENCE (1u << 26)
+
+/*
+ * This thread is about to make a call that may give it, or every thread, a filter. From here on nobody begins a
+ * madvise, and none is under way. A forked child makes none at all.
+ */
+void guard_leave(void)
+{
+	if (!guard_header.alive)
+		return;
+	__atomic_fetch_add(&guard_pool.leaves, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0;
+	     i < PATIENCE && __atomic_load_n(&guard_pool.dropping, __ATOMIC_SEQ_CST); i++)
+		__builtin_ia32_pause();
+}
+
+/* The call has ended, whatever has come of it: the tool may look. */
+void guard_left(void)
+{
+	if (guard_header.alive)
+		__atomic_fetch_add(&guard_pool.left, 1, __ATOMIC_SEQ_CST);
 }
