@@ -551,6 +551,14 @@ at_most() {
 	[[ ${SANITIZE-} == 1 || $1 -le $2 ]]
 }
 
+# overloaded: have more than two threads waited for each processor, in the last minute? What the tool has to do within a fifth of a second may come late.
+overloaded() {
+	local load
+
+	read -r load _ </proc/loadavg
+	[[ ${load%.*} -gt $((2 * $(nproc))) ]]
+}
+
 # until_true SECONDS COMMAND…: looks until it succeeds; not for longer than so many seconds of a wait's DEADLINE.
 until_true() {
 	local seconds=$1

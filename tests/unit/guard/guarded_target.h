@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,15 @@ static void *target_work(void *arg)
 		target_turns++;
 	}
 	return NULL;
+}
+
+/* A thread that was joined is among the process's for a moment longer (proc(5): as many links as threads, and two). */
+static void wait_until_alone(void)
+{
+	struct stat st;
+
+	while (!stat("/proc/self/task", &st) && st.st_nlink > 3)
+		usleep(1000);
 }
 
 /* A child that uses and frees what it has inherited. */
@@ -317,6 +327,7 @@ static inline void target_run(void)
 			target_ends = true;
 			for (size_t i = 0; i < TARGET_THREADS; i++)
 				pthread_join(threads[i], NULL);
+			wait_until_alone();
 			for (size_t i = 0; i < TARGET_THREADS * 64; i++)
 				target_free(atomic_exchange(&target_blocks[i], NULL));
 			answer = target_wrong;
