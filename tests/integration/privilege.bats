@@ -266,3 +266,11 @@ looks() {
 	[[ $(capabilities "$TOOL_PID" | xargs) == 'cap_dac_read_search cap_sys_ptrace' ]] || fail "$(capabilities "$TOOL_PID")"
 	end_target
 }
+
+@test "without any capability the reason is that, and nothing is said of the kernel" {
+	as_user -chown
+	run "$TOOL" -- true
+	[[ $status -eq 1 ]] || fail "status $status"
+	[[ $output == 'memleakbpf: loading BPF programs needs CAP_BPF'* ]] || fail "$output"
+	[[ $output != *'this kernel'* && ${#lines[@]} -eq 1 ]] || fail "$output"
+}

@@ -160,7 +160,7 @@ programs_of() {
 	local program missing=''
 
 	for program in $(programs_of memleakbpf) $(programs_of survey) $(programs_of sleepers); do
-		grep -q "^$program |.* name:$program[ =]" "$ROWS" || missing+=" $program"
+		grep -q "^$program |.* name:${program}[ =]" "$ROWS" || missing+=" $program"
 	done
 	[[ -z $missing ]] || fail "no row in tests/refuse/rows:$missing"
 }

@@ -57,7 +57,8 @@ static bool without_walks(struct trace_options *options)
 
 static bool without_clock(struct trace_options *options)
 {
-	options->ages = false;
+	/* A copy's moment is told by the clock as well. */
+	options->ages = options->copies = false;
 	return refused_leave_out(options, LEFT_OUT_CLOCK);
 }
 
@@ -152,7 +153,7 @@ static const struct refused_row rows[] = {
 		.programs = "live_clock_read",
 		.purpose = "the kernel's clock",
 		.instead = without_clock,
-		.costs = "ages of blocks are not known",
+		.costs = REFUSED_NO_CLOCK,
 	},
 	{
 		.what = "memory_at_end",

@@ -17,6 +17,9 @@
 #define LEFT_OUT_TYPES	 (1u << 3) /* tracepoints by BTF types: raw.bpf.c's programs */
 #define LEFT_OUT_AT_END	 (1u << 4) /* what a process has at its end */
 
+/* What it costs not to have the kernel's clock. */
+#define REFUSED_NO_CLOCK "ages of blocks are not known, and there is no --snapshot=fork"
+
 struct refused_row {
 	const char *what;     /* a stable name, of struct missing_part */
 	const char *programs; /* with spaces between */

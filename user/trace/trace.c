@@ -304,8 +304,8 @@ static void trace_start_clock(struct trace *trace)
 
 	if (!err)
 		return;
-	trace->options.ages = false;
-	refused_note(trace, "ages", "ages of blocks are not known", err, "running live_clock_read");
+	trace->options.ages = trace->options.copies = false;
+	refused_note(trace, "ages", REFUSED_NO_CLOCK, err, "running live_clock_read");
 }
 
 /* Ubuntu's setting of 4, and Debian's of 3, want CAP_SYS_ADMIN for any performance event. */
