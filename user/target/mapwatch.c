@@ -16,7 +16,6 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/kernel/cpus.h"
-#include "user/kernel/feature_machine.h"
 #include "user/kernel/privilege.h"
 
 #define RING_BYTES (128u * 1024) /* about a thousand records for each CPU; a power of two */
