@@ -417,7 +417,9 @@ struct process_event {
 			uint8_t held;
 			/* EVENT_EXEC: 1: it was not the main thread that called it */
 			uint8_t by_thread;
-			uint8_t pad[2];
+			/* EVENT_VFORK_EXIT: 1: it has ended, and never became another program */
+			uint8_t ended;
+			uint8_t pad;
 		};
 	};
 	char comm[16];

@@ -90,6 +90,7 @@ struct shared {
 	/* User space has handled all that happened until then. */
 	uint64_t handled_ns;
 	uint64_t waited_ns;  /* when a program last waited for that in vain */
+	uint64_t worked_ns;  /* when user space handled something last */
 	uint32_t hands_full; /* user space does what waits for such programs: none is to wait */
 	uint32_t runtimes;   /* TARGET_PYTHON and the like: whose rows have had a target */
 	uint64_t code_ends;  /* calls of OP_CODE_END, in whichever process */

@@ -105,6 +105,7 @@ int on_exit(uint64_t *ctx)
 		return 0;
 	event.pid = tgid;
 	if (flags & TARGET_VFORK) {
+		event.ended = 1;
 		send_event(&event, EVENT_VFORK_EXIT, id);
 		return 0;
 	}

@@ -126,3 +126,29 @@ short_lived() {
 	printf '# %s seen, %s missed\n' "$seen" "$missed" >&3
 	[[ $((seen + missed)) -eq 10 ]] || fail "$seen programs seen, $missed counted as missed, of 10"
 }
+
+@test "children that begin while the tool is stopped are missing, which is said and is no all-clear; the next ones are held again" {
+	local status=0 tool
+
+	need_hold
+	run_target "$TOOL" --children exact --leak-only --error-exitcode 9 -f json -o "$D/all.json" -- "$TARGETS/children.nofp" 2>"$D/tool.err"
+	tool=$T_PID
+	target_line 'ready '
+	tell 'fork 3'
+	kill -STOP "$tool"
+	stopped() {
+		[[ $(<"/proc/$tool/stat") == *') T '* ]]
+	}
+	until_true "$DEADLINE" stopped || fail 'the tool runs'
+	tell 'fork 5'
+	kill -CONT "$tool"
+	tell 'fork 4'
+	exec {T_IN}>&-
+	wait "$tool" || status=$?
+	[[ $status -eq 1 ]] || fail "status $status: $(<"$D/tool.err")"
+	grep -q 'no leak was found, but child processes are missing' "$D/tool.err" || fail "$(<"$D/tool.err")"
+	[[ $(jq -s '[.[] | select(.final) | .pid] | unique | length' "$D/all.json") -eq 8 ]] ||
+		fail "$(jq -c '[.pid, .final, .lost.short_children]' "$D/all.json")"
+	[[ $(jq -s 'map(.lost.short_children) | max' "$D/all.json") -eq 5 ]] ||
+		fail "$(jq -c '[.pid, .lost.short_children]' "$D/all.json")"
+}

@@ -75,6 +75,26 @@ same() {
 	made_later --children exact-systemwide
 }
 
+# By links for one process nothing is seen of them, which is counted; else all.
+brief() { # OPTION…
+	start_target "$TARGETS/sharer"
+	attach "$@"
+	tell brief
+	snap
+	if [[ $MODE == single || $MODE == gate ]]; then
+		holds '.live.count == 2000 and .live.bytes == 100000 and .lost.late_probes == 0'
+	else
+		holds '.live.count == 0 and .lost.late_probes == 20'
+	fi
+	stop_tool
+	end_target
+}
+
+@test "processes in the target's memory that end at once: each is seen, or counted as missed" {
+	each_way brief
+	MODE=multi brief --children exact
+}
+
 outlives() {
 	start_target "$TARGETS/sharer" first
 	attach

@@ -81,8 +81,8 @@ static long set_filter(enum how how, unsigned flags, struct sock_fprog *program)
 
 static void forbid(enum how how, unsigned flags)
 {
-	static const int allowed[] = {SYS_read,	 SYS_write,	 SYS_exit_group, SYS_brk,
-				      SYS_mmap,	 SYS_munmap,	 SYS_mprotect,	 SYS_futex,
+	static const int allowed[] = {SYS_read,	 SYS_write,    SYS_exit_group, SYS_brk,
+				      SYS_mmap,	 SYS_munmap,   SYS_mprotect,   SYS_futex,
 				      SYS_fstat, SYS_getrandom};
 	enum { ALLOWED = sizeof(allowed) / sizeof(*allowed) };
 	struct sock_filter filter[2 * ALLOWED + 2];
@@ -98,8 +98,7 @@ static void forbid(enum how how, unsigned flags)
 	}
 	filter[2 * ALLOWED + 1] =
 		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    set_filter(how, flags, &program))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || set_filter(how, flags, &program))
 		die("seccomp");
 }
 

@@ -7,6 +7,7 @@
  *	hold	the child has 50 blocks that only its stack knows, until it is told something else
  *	stop	the child ends
  *	outlive	the child will not end with its parent
+ *	brief	20 other children, one after the other, allocate 100 blocks each in the common memory, and end at once
  * Usage: sharer [first]; first: there is a child before it is ready.
  */
 #include <sched.h>
@@ -28,6 +29,7 @@ enum order { NONE, FREE_SOME, ALLOCATE_SOME, HOLD, OUTLIVE, END };
 static char extra[64];
 static void *volatile from_parent[BLOCKS];
 static void *volatile from_child[ALLOCATED];
+static void *volatile from_brief;
 static int order;
 static pid_t child;
 
@@ -116,6 +118,32 @@ static void share(void)
 		truth_die("clone");
 }
 
+#define BRIEF_CHILDREN 20
+
+/* Ends by the system call: exit handlers are the parent's. */
+static int brief_main(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ALLOCATED; i++)
+		from_brief = malloc(50);
+	_exit(0);
+}
+
+static void brief_children(void)
+{
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+
+	if (stack == MAP_FAILED)
+		truth_die("mmap");
+	for (int i = 0; i < BRIEF_CHILDREN; i++) {
+		pid_t pid = clone(brief_main, stack + STACK_SIZE, CLONE_VM | SIGCHLD, NULL);
+
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			truth_die("clone");
+	}
+}
+
 static const char *obey(const char *command)
 {
 	if (!strcmp(command, "share")) {
@@ -128,6 +156,8 @@ static const char *obey(const char *command)
 		tell_child(HOLD);
 	} else if (!strcmp(command, "outlive")) {
 		tell_child(OUTLIVE);
+	} else if (!strcmp(command, "brief")) {
+		brief_children();
 	} else if (!strcmp(command, "stop")) {
 		tell_child(END);
 		if (waitpid(child, NULL, 0) != child)

@@ -30,9 +30,10 @@ struct guard {
 	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
 	struct guard_header before; /* what an earlier one had counted */
 	struct guard_filters filters;
-	const char *keeps; /* guard_request.keeps */
+	const char *keeps;   /* guard_request.keeps */
 	int filters_allowed; /* how many filters there were when pages were dropped last */
-	char unseen[REASON_MAX]; /* why they are not, of a call that may have given it a filter; or "" */
+	char unseen
+		[REASON_MAX]; /* why they are not, of a call that may have given it a filter; or "" */
 };
 
 /* ---- what forbids it ---------------------------------------------------------------------- */
@@ -170,7 +171,8 @@ static int guard_keep_pages(struct guard *guard, bool keeps, char reason[static 
 
 /* As they follow each other in struct guard_pool. */
 _Static_assert(offsetof(struct guard_pool, left) == offsetof(struct guard_pool, leaves) + 8 &&
-		       offsetof(struct guard_pool, allowed) == offsetof(struct guard_pool, left) + 8,
+		       offsetof(struct guard_pool, allowed) ==
+			       offsetof(struct guard_pool, left) + 8,
 	       "as struct guard_leaves");
 struct guard_leaves {
 	uint64_t begun, ended, allowed;

@@ -46,7 +46,8 @@ struct guard_request {
 	 */
 	const uint8_t *leave_text;
 	uint64_t leave_address, leave_size;
-	const char *keeps; /* why pages are kept in any case, a clause about it, static; NULL: they need not be */
+	const char *
+		keeps; /* why pages are kept in any case, a clause about it, static; NULL: they need not be */
 	uint32_t
 		count; /* places of the pool: guard_count_fits(). What is there already has its own */
 	uint64_t period;  /* one call in so many is guarded, in the mean */

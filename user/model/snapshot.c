@@ -58,13 +58,16 @@ static const struct cause causes[] = {
 		 "what is missing with -p"},
 	[LOST_LATE_PROBES] =
 		{"late_probes",
-		 "allocators that got their probes only when the program could have called them "
-		 "already: first allocations may be missing; start the program itself under the "
-		 "tool (memleakbpf -- PROGRAM)"},
+		 "allocators, or processes in the program's memory (clone(CLONE_VM)), that got "
+		 "their "
+		 "probes only when they could have been at work already, or never: allocations "
+		 "may be missing; start the program itself under the tool (memleakbpf -- "
+		 "PROGRAM), or see --gate"},
 	[LOST_SHORT_CHILDREN] =
 		{"short_children",
 		 "child processes that ended before they could be attached to: nothing of them is "
-		 "counted; follow them from their first instruction with --children exact"},
+		 "counted; give the tool more CPU, and see --children for how they can wait for "
+		 "it"},
 	[LOST_REMOVED_PROBES] = {"removed_probes", "libraries whose probes the kernel has taken "
 						   "out, as the process's main thread has "
 						   "ended and another tracer came and went: what "

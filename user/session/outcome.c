@@ -2,6 +2,11 @@
 #include "user/session/outcome.h"
 
 #include "user/analysis/leaks.h"
+#include "user/base/util.h"
+
+/* Causes of loss by which whole processes are missing. */
+static const enum lost_cause of_children[] = {LOST_SHORT_CHILDREN, LOST_TARGETS_FULL, LOST_EVENTS,
+					      LOST_RECURSION};
 
 /* Is what is left a leak? Without the verdict that was asked for nobody knows. */
 void outcome_add(struct outcome *outcome, const struct report *last, bool verdict)
@@ -12,6 +17,8 @@ void outcome_add(struct outcome *outcome, const struct report *last, bool verdic
 		outcome->found_leaks |= !last->bad_frees[i].suppressed;
 	for (size_t i = 0; i < s->bad_access_count; i++)
 		outcome->found_leaks |= !last->bad_accesses[i].suppressed;
+	for (size_t i = 0; i < ARRAY_SIZE(of_children); i++)
+		outcome->left_children |= s->lost[of_children[i]] != 0;
 	outcome->left_unseen |= s->growth.untraced != 0;
 	outcome->left_heaps |= s->heaps.kinds != 0;
 	if (!verdict || s->verdict.state == VERDICT_TAKEN)

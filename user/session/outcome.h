@@ -14,6 +14,7 @@ struct outcome {
 	 */
 	bool found_leaks;
 	bool left_unjudged; /* --verdict, and a process with live blocks ended without one */
+	bool left_children; /* a child process was not looked at, or may not have been */
 	bool left_heaps;    /* a process has a runtime whose own heap is not traced: heaps.kinds */
 	bool left_unseen;   /* a process had grown beside what is traced: growth.untraced */
 };

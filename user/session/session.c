@@ -419,9 +419,15 @@ int session_status(const struct session *session, int own)
 	if (outcome->left_heaps)
 		log_warn("--error-exitcode: no leak was found in what is traced; a runtime's own "
 			 "heap is not (\"heap\" in the report)");
-	if (!outcome->left_unjudged)
+	if (outcome->left_unjudged)
+		log_error("--error-exitcode: no leak was found, but not every process has a "
+			  "verdict (its "
+			  "report says why)");
+	if (outcome->left_children)
+		log_error("--error-exitcode: no leak was found, but child processes are missing "
+			  "(\"lost\" in the report "
+			  "says how many, and why)");
+	if (!outcome->left_unjudged && !outcome->left_children)
 		return own;
-	log_error("--error-exitcode: no leak was found, but not every process has a verdict (its "
-		  "report says why)");
 	return own ? own : 1;
 }

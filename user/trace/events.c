@@ -2,7 +2,6 @@
 /* What is done about each thing that the kernel tells. */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "user/base/clock.h"
@@ -16,6 +15,7 @@
 #include "user/trace/guarded.h"
 #include "user/trace/java_names.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/hurry.h"
 #include "user/trace/late_probes.h"
 #include "user/trace/peaks.h"
 #include "user/trace/pool_rows.h"
@@ -232,7 +232,7 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	target_ends_note(target, event->end);
 	target_count_unseen(trace, target);
-	guarded_tell_end(target, (int)(event->end & 0xffff));
+	target_tell_filtered(target, (int)(event->end & 0xffff));
 	target_end(trace, target, TARGET_EXITED);
 }
 
@@ -471,6 +471,8 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 		sharers_expect(trace);
 		break;
 	case EVENT_VFORK_EXIT:
+		if (event->ended)
+			sharers_count_unseen(trace, (pid_t)event->pid);
 		image_free(event_take_spawn(trace, (pid_t)event->pid));
 		break;
 	}
@@ -522,41 +524,15 @@ static void events_reread_after_loss(struct trace *trace)
 	}
 }
 
-static bool event_is_held(const struct queued_event *event)
-{
-	const struct process_event *process = event->process.event;
-
-	return event->kind == QUEUED_PROCESS &&
-	       (process->header.type == EVENT_FORK || process->header.type == EVENT_EXEC) &&
-	       process->held;
-}
-
-/*
- * Processes that are held keep processors busy (bpf/wait.h), and wait for us: where many are, we
- * would get one share of many. So we come first until there are none. Where that is not permitted
- * it takes longer.
- */
-static void events_hurry(struct trace *trace, const struct queued_event *events, size_t count)
-{
-	bool hurry = false;
-
-	for (size_t i = 0; i < count && !hurry; i++)
-		hurry = event_is_held(&events[i]);
-	if (hurry == trace->hurrying)
-		return;
-	if (hurry)
-		trace->usual_nice = getpriority(PRIO_PROCESS, 0);
-	if (!setpriority(PRIO_PROCESS, 0, hurry ? PRIO_MIN : trace->usual_nice))
-		trace->hurrying = hurry;
-}
-
 /* Takes in what is in the buffers; *count: so many events. */
 static int events_take_in(struct trace *trace, size_t *count)
 {
 	uint64_t start = monotonic_ns();
 	struct queued_event *events;
-	int err = event_queue_fill(trace->queue);
+	int err;
 
+	trace_note_work(trace);
+	err = event_queue_fill(trace->queue);
 	if (err)
 		return err;
 	if (trace->events_unhandled)
@@ -564,11 +540,13 @@ static int events_take_in(struct trace *trace, size_t *count)
 	events_reread_after_loss(trace);
 	/* Handlers may wake the kernel to send more, which the next call takes in. */
 	events = event_queue_take(trace->queue, count);
-	events_hurry(trace, events, *count);
+	hurry_choose(trace, events, *count);
 	for (size_t i = 0; i < *count; i++) {
 		event_handle(trace, &events[i]);
 		queued_event_release(&events[i]);
 		reclaim_many(trace);
+		if (i + 1 < *count)
+			hurry_answer_until(trace, &events[i + 1]);
 	}
 	free(events);
 	/* While those that have loaded libraries wait. */

@@ -2,12 +2,10 @@
 #include "user/trace/guarded.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <bpf/bpf.h>
 
@@ -299,16 +297,6 @@ void guarded_end(struct trace *trace, struct target *target, bool gone)
 	target->guarded = NULL;
 	guarded_free(trace, target, guarded, gone);
 	guarded_set_span(trace);
-}
-
-void guarded_tell_end(const struct target *target, int wait_status)
-{
-	if (!target->guarded || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGSYS)
-		return;
-	log_warn("process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that it has made. Guards call "
-		 "madvise, and stop that before a filter comes by the C library's prctl() or syscall(); if it came by an "
-		 "instruction of the program's own, try without --guard",
-		 target->pid, target->comm);
 }
 
 static void guarded_tell_filters(const struct target *target)

@@ -52,9 +52,6 @@ void guarded_read(struct trace *trace, struct target *target, struct guard_state
  */
 void guarded_end(struct trace *trace, struct target *target, bool gone);
 
-/* Its process has ended with that wait status: says so where a seccomp filter has ended it, which the guards may be the cause of. */
-void guarded_tell_end(const struct target *target, int wait_status);
-
 /* Reasons that snapshots show go with the trace. */
 void guarded_free_reasons(struct trace *trace);
 

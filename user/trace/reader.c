@@ -385,6 +385,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 
 	if (!s)
 		return -ENOMEM;
+	trace_note_work(trace);
 	s->time_ns = clock_ns(CLOCK_REALTIME);
 	s->elapsed_ns = now - target->start_ns;
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;

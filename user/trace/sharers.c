@@ -143,6 +143,22 @@ void sharers_register(struct trace *trace, const struct target *target)
 	targets_changed(trace);
 }
 
+/* Gates and such probes as see all that runs in the memory have missed nothing. */
+static void sharer_count_missed(struct trace *trace, const struct target *target)
+{
+	if (target->has_probes)
+		__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES], 1,
+				   __ATOMIC_RELAXED);
+}
+
+void sharers_count_unseen(struct trace *trace, pid_t pid)
+{
+	struct target *target = target_by_id(trace, spawn_table_parent(trace->spawns, pid));
+
+	if (target && sharers_need_probes(trace) && spawn_table_is_unsettled(trace->spawns, pid))
+		sharer_count_missed(trace, target);
+}
+
 void sharers_expect(struct trace *trace)
 {
 	const struct itimerspec soon = {.it_value.tv_nsec = SETTLED_NS};
@@ -164,6 +180,14 @@ static bool sharer_has_yet_to_run(pid_t pid)
 	       ran < RAN_NS;
 }
 
+/* Its end is about to be told. */
+static bool sharer_has_ended(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return proc_stat(pid, &stat) || stat.state == 'Z' || stat.state == 'X';
+}
+
 void sharers_settle(struct trace *trace)
 {
 	uint64_t expired, now = monotonic_ns();
@@ -182,12 +206,13 @@ void sharers_settle(struct trace *trace)
 			continue;
 		}
 		spawn_table_settle(trace->spawns, pid);
-		if (!shares)
+		if (!shares) {
+			if (target && sharer_has_ended(pid))
+				sharer_count_missed(trace, target);
 			continue;
+		}
 		/* Until now what it did was not seen, but by gates, which are in the memory. */
-		if (target->has_probes)
-			__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES],
-					   1, __ATOMIC_RELAXED);
+		sharer_count_missed(trace, target);
 		if (!sharer_add(trace, target, pid))
 			log_debug("process %d runs in the memory of process %d (%s) and is counted "
 				  "to it",

@@ -94,6 +94,13 @@ pid_t spawn_table_of(const struct spawn_table *table, uint32_t parent)
 	return 0;
 }
 
+bool spawn_table_is_unsettled(const struct spawn_table *table, pid_t pid)
+{
+	const struct spawn *spawn = spawn_find(table, pid);
+
+	return spawn && !spawn->image && !spawn->settled;
+}
+
 bool spawn_table_shares(const struct spawn_table *table, pid_t pid)
 {
 	const struct spawn *spawn = spawn_find(table, pid);

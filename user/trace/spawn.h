@@ -33,6 +33,8 @@ void spawn_table_postpone(struct spawn_table *table, pid_t pid, uint64_t time_ns
 void spawn_table_settle(struct spawn_table *table, pid_t pid);
 /* Any one of that parent's; 0: it has none. */
 pid_t spawn_table_of(const struct spawn_table *table, uint32_t parent);
+/* Is it one that has called no exec and is not settled? */
+bool spawn_table_is_unsettled(const struct spawn_table *table, pid_t pid);
 /* Is it one that has not called exec? */
 bool spawn_table_shares(const struct spawn_table *table, pid_t pid);
 bool spawn_table_has(const struct spawn_table *table, pid_t pid);

@@ -2,8 +2,10 @@
 #include "user/trace/target_life.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 
 #include <bpf/bpf.h>
 
@@ -25,6 +27,30 @@ void target_announce(struct trace *trace, struct target *target)
 	trace->callbacks.attached(trace->callbacks.ctx, target);
 }
 
+/*
+ * A program with a loader of which nothing else is mapped, or has been seen: its libraries are still to come. One that has ended
+ * so was too short for us, or we too slow, and it is not known that it has no allocator.
+ */
+static bool target_is_loading(const struct target *target)
+{
+	const struct object *program = NULL, *loader = NULL;
+	size_t count = image_range_count(target->image);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct object *object = image_range_at(target->image, i)->object;
+
+		if (!object || object_is_vdso(object) || object == program || object == loader)
+			continue;
+		if (object_has_interp(object) && !program)
+			program = object;
+		else if (!loader)
+			loader = object;
+		else
+			return false;
+	}
+	return program != NULL;
+}
+
 void target_tell_untraced(struct trace *trace, struct target *target)
 {
 	size_t count = target->image ? image_range_count(target->image) : 0;
@@ -39,6 +65,9 @@ void target_tell_untraced(struct trace *trace, struct target *target)
 		    known_probes_of(trace, object, KNOWN_TELLER))
 			return;
 	}
+	/* Of a child that is counted: target_count_unseen(). */
+	if (target->parent && target_is_loading(target))
+		return;
 	target->stage = TARGET_UNTRACED;
 	trace->callbacks.untraced(trace->callbacks.ctx, target);
 }
@@ -52,6 +81,18 @@ void trace_tell_untraced(struct trace *trace, uint64_t min_ns)
 		if (now - target->start_ns >= min_ns)
 			target_tell_untraced(trace, target);
 	}
+}
+
+void target_tell_filtered(const struct target *target, int wait_status)
+{
+	if (!target->guarded || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGSYS)
+		return;
+	log_warn("process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that "
+		 "it has made. Guards call "
+		 "madvise, and stop that before a filter comes by the C library's prctl() or "
+		 "syscall(); if it came by an "
+		 "instruction of the program's own, try without --guard",
+		 target->pid, target->comm);
 }
 
 void target_end(struct trace *trace, struct target *target, enum target_stage end)

@@ -10,6 +10,12 @@ void target_announce(struct trace *trace, struct target *target);
 /* It is ending: calls callbacks.untraced if there was nothing in it to be traced. */
 void target_tell_untraced(struct trace *trace, struct target *target);
 /*
+ * Its process has ended with that wait status, while it had guards: says so where a seccomp filter has ended it, of which they
+ * may be the cause.
+ */
+void target_tell_filtered(const struct target *target, int wait_status);
+
+/*
  * Calls callbacks.ended if it was traced (not with TARGET_REMOVED), and queues it for clearing:
  * reclaim.h. `end` is TARGET_REPLACED, TARGET_EXITED or TARGET_REMOVED.
  */

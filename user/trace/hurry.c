@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/hurry.h"
+
+#include <sys/resource.h>
+
+#include "user/base/clock.h"
+#include "user/trace/state.h"
+
+/* For so long we come first after a process has been held. */
+#define HURRY_ON_NS NS_PER_S
+
+static bool hurry_for(const struct queued_event *event)
+{
+	const struct process_event *process = event->process.event;
+
+	return event->kind == QUEUED_PROCESS &&
+	       (process->header.type == EVENT_FORK || process->header.type == EVENT_EXEC) &&
+	       process->held;
+}
+
+/*
+ * Processes that are held keep processors busy (bpf/wait.h), and wait for us: where many are, we
+ * would get one share of many. So we come first until there are none. Where that is not permitted
+ * it takes longer.
+ */
+void hurry_choose(struct trace *trace, const struct queued_event *events, size_t count)
+{
+	bool hurry = false;
+
+	for (size_t i = 0; i < count && !hurry; i++)
+		hurry = hurry_for(&events[i]);
+	/* One that is held may bring the next, and be held while we are at what others have told. */
+	if (hurry)
+		trace->held_ns = monotonic_ns();
+	hurry |= trace->hurrying && monotonic_ns() - trace->held_ns < HURRY_ON_NS;
+	if (hurry == trace->hurrying)
+		return;
+	if (hurry)
+		trace->usual_nice = getpriority(PRIO_PROCESS, 0);
+	if (!setpriority(PRIO_PROCESS, 0, hurry ? PRIO_MIN : trace->usual_nice))
+		trace->hurrying = hurry;
+}
+
+/*
+ * All that happened before the next event has been handled: who waits for no more than that goes on, and need not wait, where
+ * many are held on a busy machine, until all of them have been seen to. With guards it does (guarded_look_all()).
+ */
+void hurry_answer_until(struct trace *trace, const struct queued_event *next)
+{
+	uint64_t *handled = &trace->skel->bss->shared.handled_ns;
+
+	trace_note_work(trace);
+	if (!trace->options.guard.period && next->time_ns > *handled)
+		__atomic_store_n(handled, next->time_ns - 1, __ATOMIC_RELEASE);
+}
