@@ -43,13 +43,13 @@ void hurry_choose(struct trace *trace, const struct queued_event *events, size_t
 
 /*
  * All that happened before the next event has been handled: who waits for no more than that goes on, and need not wait, where
- * many are held on a busy machine, until all of them have been seen to. With guards it does (guarded_look_all()).
+ * many are held on a busy machine, until all of them have been seen to. With gates and guards it does (guarded_look_all()).
  */
 void hurry_answer_until(struct trace *trace, const struct queued_event *next)
 {
 	uint64_t *handled = &trace->skel->bss->shared.handled_ns;
 
 	trace_note_work(trace);
-	if (!trace->options.guard.period && next->time_ns > *handled)
+	if (!trace->options.guard.period && !trace->options.gate && next->time_ns > *handled)
 		__atomic_store_n(handled, next->time_ns - 1, __ATOMIC_RELEASE);
 }
