@@ -100,7 +100,7 @@ outlived() { # N
 	tell 'hold 30 2'
 	tell 'leak 500 3'
 	until_true "$DEADLINE" outlived 3
-	holds '.stacks[0].outlived.count == 3 and .stacks[1].lifetime_ns.p50 > 1500000'
+	holds '.stacks[0].outlived.count == 3 and .stacks[1].lifetime_ns.p50 > 1000000'
 	stop_tool
 	end_target
 }

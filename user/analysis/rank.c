@@ -343,6 +343,16 @@ static const struct stack *rank_stack_before(struct rank_before *before, size_t 
 	return rank_find_stack(s, before->index, id);
 }
 
+static void rank_heaps_delta(struct report *now, const struct untraced_heaps *before)
+{
+	const struct untraced_heaps *heaps = &now->snapshot->heaps;
+
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++)
+		now->heap_delta_bytes[i] = heaps->bytes[i] && before->bytes[i]
+						   ? (int64_t)(heaps->bytes[i] - before->bytes[i])
+						   : 0;
+}
+
 int rank_delta(struct report *now, const struct snapshot *snapshot)
 {
 	struct rank_before before = {.snapshot = snapshot};
@@ -350,6 +360,8 @@ int rank_delta(struct report *now, const struct snapshot *snapshot)
 	if (report_reserve(now))
 		return -ENOMEM;
 	now->delta_bytes = now->delta_count = 0;
+	if (snapshot)
+		rank_heaps_delta(now, &snapshot->heaps);
 	for (size_t i = 0; i < now->snapshot->stack_count; i++) {
 		const struct stack *stack = &now->snapshot->stacks[i];
 		const struct stack *old = rank_stack_before(&before, i, stack->id);

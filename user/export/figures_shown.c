@@ -20,17 +20,26 @@ static void figures_sum(const struct snapshot *s, struct stack_figures *sum)
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-/* "freed after 3.1 ms in the median": what lived as long as the last class is that old at least. */
+static const char *figures_duration(char text[static FORMAT_DURATION_MAX], uint64_t ns)
+{
+	if (ns >= NS_PER_MS)
+		return format_duration(text, ns);
+	snprintf(text, FORMAT_DURATION_MAX, "%" PRIu64 " us", ns / 1000);
+	return text;
+}
+
+/* "freed after 2.0 ms to 4.1 ms in the median": the class, for where in it a block is nobody knows. */
 static void figures_text_quantile(FILE *out, const struct stack_figures *f, double part)
 {
-	char text[FORMAT_DURATION_MAX];
-	bool at_least;
-	uint64_t ns = lifetimes_quantile(f->lifetimes, part, &at_least);
+	char from[FORMAT_DURATION_MAX], to[FORMAT_DURATION_MAX];
+	uint64_t end, ns = lifetimes_quantile(f->lifetimes, part, &end);
 
-	if (ns < NS_PER_MS)
-		fprintf(out, "%" PRIu64 " us", ns / 1000);
+	if (end == UINT64_MAX)
+		fprintf(out, "more than %s", figures_duration(from, ns));
+	else if (!ns)
+		fprintf(out, "less than %s", figures_duration(to, end));
 	else
-		fprintf(out, "%s%s", at_least ? "more than " : "", format_duration(text, ns));
+		fprintf(out, "%s to %s", figures_duration(from, ns), figures_duration(to, end));
 }
 
 static void figures_text_lifetimes(FILE *out, const struct export_options *options,

@@ -110,6 +110,26 @@ static void text_put_totals(const struct text_page *page)
 			text_plural(s->unknown_frees, "free", "frees"));
 }
 
+/*
+ * Blocks are what was asked for. Where the process has far less memory than that, most of it was never touched, or
+ * is swapped out.
+ */
+#define TEXT_FAR_APART (16ull << 20)
+
+static void text_put_resident(const struct text_page *page)
+{
+	const struct snapshot *s = page->s;
+	char live[FORMAT_BYTES_MAX], rss[FORMAT_BYTES_MAX];
+
+	if (!s->memory.rss || s->live.bytes < TEXT_FAR_APART || s->live.bytes / 2 < s->memory.rss)
+		return;
+	fprintf(page->out,
+		"memory %s of the process is resident: most of the %s live was never touched, or "
+		"is "
+		"swapped out\n",
+		format_bytes(rss, s->memory.rss), format_bytes(live, s->live.bytes));
+}
+
 /* They are live as a whole, whatever is in them. */
 static void text_put_arenas(const struct text_page *page)
 {
@@ -292,6 +312,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_head(page);
 	text_put_totals(page);
 	text_put_figures_sum(page->out, page->s);
+	text_put_resident(page);
 	text_put_arenas(page);
 	text_put_heaps(page);
 	text_put_untraced(page);

@@ -71,6 +71,49 @@ static void put_sums(FILE *out, const struct report *r)
 		text_put_classes(out, sums);
 }
 
+/* What leaks there no verdict says: that all is reachable must not pass for all-clear. */
+#define TEXT_HEAP_GROWS (1 << 20)
+
+static bool put_grown_heap(FILE *out, const struct report *r)
+{
+	static const char *const next[] = {
+		[UNTRACED_JAVA] = "`jcmd PID GC.class_histogram` counts its objects",
+		[UNTRACED_V8] =
+			"`node --heapsnapshot-signal=SIGUSR2`, or DevTools, shows its objects",
+		[UNTRACED_GO] = "net/http/pprof's heap profile shows who allocates there",
+	};
+	char grown[FORMAT_BYTES_MAX], live[FORMAT_BYTES_MAX], time[FORMAT_DURATION_MAX];
+	bool any = false;
+
+	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
+		int64_t bytes = r->heap_delta_bytes[i];
+
+		if (bytes < TEXT_HEAP_GROWS || bytes / 2 < r->delta_bytes)
+			continue;
+		fprintf(out,
+			"        but %s, which no verdict is of, grew %s in %s, live blocks %s: "
+			"%s\n",
+			untraced_heap_text((enum untraced_heap)i),
+			format_bytes_signed(grown, bytes),
+			format_duration(time, r->snapshot->interval_ns),
+			format_bytes_signed(live, r->delta_bytes), next[i]);
+		any = true;
+	}
+	return any;
+}
+
+static void put_not_clear(FILE *out, const struct report *r)
+{
+	const struct growth *growth = &r->snapshot->growth;
+	char human[FORMAT_BYTES_MAX];
+
+	if (!put_grown_heap(out, r) && growth->untraced)
+		fprintf(out,
+			"        but %s that the process has grown by since attach is in no "
+			"verdict\n",
+			format_bytes(human, growth->untraced));
+}
+
 void text_put_verdict(FILE *out, const struct export_options *options, const struct report *r)
 {
 	const struct verdict *v = &r->snapshot->verdict;
@@ -82,7 +125,9 @@ void text_put_verdict(FILE *out, const struct export_options *options, const str
 		return;
 	fputs("verdict ", out);
 	put_sums(out, r);
-	fprintf(out, "\n         paused for %.1f ms", (double)v->pause_ns / NS_PER_MS);
+	fputc('\n', out);
+	put_not_clear(out, r);
+	fprintf(out, "         paused for %.1f ms", (double)v->pause_ns / NS_PER_MS);
 	if (options->verbose)
 		fprintf(out, ", %s read, %.1f ms in all", format_bytes(human, v->read_bytes),
 			(double)v->total_ns / NS_PER_MS);

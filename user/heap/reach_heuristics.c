@@ -136,6 +136,38 @@ static bool reach_is_aligned(const struct heap_image *image, const struct heap_b
 	       block->stack == HEAP_OLD && heap_image_is_aligned(image, pointer);
 }
 
+/*
+ * PHP's hash tables (7.3 to 8.4, Zend/zend_types.h): n buckets of 32 bytes behind 2 * n indexes of 4 bytes, each of a
+ * bucket or of none. The table has a pointer to the first bucket and no other.
+ */
+#define PHP_NONE	UINT32_MAX
+#define PHP_LEAST	64 /* 8 buckets */
+#define PHP_INDEXES_MAX 1024
+
+static bool reach_is_php_table(const struct heap_image *image, const struct heap_block *block,
+			       uint64_t offset)
+{
+	const uint64_t *words;
+	uint64_t word;
+	size_t count = offset / 8 < PHP_INDEXES_MAX ? offset / 8 : PHP_INDEXES_MAX;
+
+	/* A packed one has two indexes of none, and values of 16 bytes. */
+	if (offset == 8 && block->size >= 8 + 8 * 16)
+		return memory_image_word(image->memory, block->address, &word) &&
+		       word == UINT64_MAX;
+	if (offset < PHP_LEAST || offset & (offset - 1) || !reach_may_have(block, 5 * offset))
+		return false;
+	words = memory_image_words(image->memory, block->address, count);
+	for (size_t i = 0; words && i < count; i++) {
+		uint32_t low = (uint32_t)words[i], high = (uint32_t)(words[i] >> 32);
+
+		if ((low != PHP_NONE && low >= offset / 8) ||
+		    (high != PHP_NONE && high >= offset / 8))
+			return false;
+	}
+	return words;
+}
+
 /* The same of none: the smallest block that there is has room behind the count, and all of that is the block's. */
 static bool reach_may_be_empty_array(const struct heap_image *image, const struct heap_block *block)
 {
@@ -166,6 +198,8 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 		return true;
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
 	    reach_is_std_string(image, block))
+		return true;
+	if (reach_is_php_table(image, block, offset))
 		return true;
 	if (offset == REACH_COOKIE && wanted & REACH_NEWARRAY &&
 	    reach_may_be_empty_array(image, block))

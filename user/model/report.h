@@ -44,6 +44,8 @@ struct report {
 	struct report_place place;	 /* strings of whoever has set it */
 	struct stack_notes *notes; /* one for each of snapshot->stacks; NULL: report_begin() */
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
+	int64_t heap_delta_bytes
+		[UNTRACED_HEAPS]; /* of snapshot->heaps since then; 0: unknown too */
 	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */
 	struct bad_free *bad_frees;
 	struct bad_access *bad_accesses; /* the same of snapshot->bad_accesses */

@@ -169,23 +169,19 @@ static size_t lifetimes_class_of(const uint64_t lifetimes[static LIFETIME_CLASSE
 }
 
 uint64_t lifetimes_quantile(const uint64_t lifetimes[static LIFETIME_CLASSES], double part,
-			    bool *at_least)
+			    uint64_t *end)
 {
 	double within = 0;
 	size_t class;
 
-	if (at_least)
-		*at_least = false;
+	if (end)
+		*end = 0;
 	if (!lifetimes_count(lifetimes))
 		return 0;
 	class = lifetimes_class_of(lifetimes, part, &within);
-	if (class == LIFETIME_CLASSES - 1) {
-		if (at_least)
-			*at_least = true;
-		return lifetime_class_ns(class);
-	}
-	/* Evenly by the logarithm: nothing is known of where in its class a block is. */
-	return saturate_u64(exp2((double)class + (within < 1 ? within : 1)) * NS_PER_US);
+	if (end)
+		*end = class == LIFETIME_CLASSES - 1 ? UINT64_MAX : lifetime_class_ns(class + 1);
+	return lifetime_class_ns(class);
 }
 
 uint64_t lifetimes_outlived_ns(const uint64_t lifetimes[static LIFETIME_CLASSES], double samples)

@@ -88,12 +88,12 @@ uint64_t lifetime_class_ns(size_t class);
 uint64_t lifetimes_count(const uint64_t lifetimes[static LIFETIME_CLASSES]);
 
 /*
- * How long a part of the blocks has lived at most, in ns: 0.5 is the median. To a factor of two, as
- * the classes have it; what has lived as long as the last class has lived that long at least. 0: none
- * was freed. *at_least says whether it is one of those (NULL: not asked for).
+ * The class that a part of the blocks ends in, by how long they have lived: 0.5 is the median's. Its beginning in ns, 0
+ * where none was freed, and *end (NULL: not asked for), which is UINT64_MAX of the last one. Where in its class a
+ * block is nobody knows.
  */
 uint64_t lifetimes_quantile(const uint64_t lifetimes[static LIFETIME_CLASSES], double part,
-			    bool *at_least);
+			    uint64_t *end);
 
 /*
  * After how long a live block is far older than what the stack has freed, in ns: 64 times what 99 of
