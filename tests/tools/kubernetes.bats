@@ -35,7 +35,8 @@ load container.bash
 	local options argument
 
 	[[ $(pod '.containers[0].image') == "memleakbpf:$(sed -n '/^## /{ s/^## \([0-9.]*\) .*/\1/p; q }' "$ROOT/CHANGELOG.md")" ]]
-	options=$("$BUILD/memleakbpf" survey --help)
+	# Help has topics with more of them.
+	options=$(for topic in '' =keep =serve; do "$BUILD/memleakbpf" survey "--help$topic"; done)
 	[[ $(pod '.containers[0].args[0]') == survey ]]
 	for argument in $(pod '.containers[0].args[1:][] | sub("=.*"; "")'); do
 		grep -qE -- "(^|[ ,])$argument( |\$)" <<<"$options"
