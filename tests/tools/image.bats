@@ -108,6 +108,8 @@ shown() {
 	done
 	[[ $(grep -ac leaked_here "$BATS_TEST_TMPDIR/profile") -gt 0 ]]
 	[[ $(nsenter --target "${PODS[1]}" --net curl -s --noproxy '*' -o /dev/null -w '%{http_code}' "http://127.0.0.1:9435/targets") == 401 ]]
+	# The kubelet asks by the pod's address, and finds it alive.
+	[[ $(nsenter --target "${PODS[1]}" --net curl -s --noproxy '*' -o /dev/null -w '%{http_code}' "http://127.0.0.1:9435$(pod '.containers[0].livenessProbe.httpGet.path')") == 200 ]]
 	# It has the capabilities that the DaemonSet grants, at most; and nowhere to write.
 	[[ $(awk '$1 == "NoNewPrivs:" { print $2 }' "/proc/${PODS[1]}/status") -eq 1 ]]
 	granted=$(capsh --decode="$(awk '$1 == "CapBnd:" { print $2 }' "/proc/${PODS[1]}/status")" | sed 's/.*=//' | tr ',' '\n' | sort)
