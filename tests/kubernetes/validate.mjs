@@ -5,12 +5,13 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createInterface } from 'node:readline';
 
-const models = resolve(process.argv[2], 'node_modules/kubernetes-models');
+const models = (apiVersion) => resolve(process.argv[2], 'node_modules',
+	apiVersion.startsWith('monitoring.coreos.com/') ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models');
 
 for await (const line of createInterface({ input: process.stdin })) {
 	const object = JSON.parse(line);
 	try {
-		const { [object.kind]: Model } = await import(pathToFileURL(`${models}/${object.apiVersion}/${object.kind}.js`));
+		const { [object.kind]: Model } = await import(pathToFileURL(`${models(object.apiVersion)}/${object.apiVersion}/${object.kind}.js`));
 		new Model(object).validate();
 		console.log(`${object.kind} ok`);
 	} catch (error) {
