@@ -25,7 +25,7 @@ guarded() {
 seen() {
 	jq -r 'def site: first(.frames[].function | select(IN("get", "put", "put_again", "grow_freed", "load", "store", "fill", "drain"))) // "-";
 		def bug: first((.touch // .free).frames[].function | select(IN("overflow_read", "overflow_write", "overflow_far", "underflow",
-			"slack", "freed_read", "freed_write", "freed_both", "in_thread", "double_free", "interior_free", "realloc_freed",
+			"slack", "move_over", "freed_read", "freed_write", "freed_both", "in_thread", "double_free", "interior_free", "realloc_freed",
 			"read_over", "write_over"))) // "?";
 		.bad_accesses[] | [bug, .kind, .access // "-", .offset, .size, .count, (.alloc | site), ((.free // {frames: []}) | site),
 			((.touch // {frames: []}) | site)] | join(" ")' <<<"$SNAP" | sort
@@ -38,6 +38,7 @@ freed_read use_after_free read 4 96 1 get put load
 freed_write use_after_free write 7 96 1 get put store
 in_thread use_after_free read 11 96 1 get put load
 interior_free invalid_free - 16 96 1 get - put_again
+move_over overflow write 96 90 1 get - -
 overflow_far overflow write 4192 96 1 get - store
 overflow_read overflow read 96 96 1 get - load
 overflow_write overflow write 96 96 1 get - store

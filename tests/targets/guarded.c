@@ -181,6 +181,19 @@ SITE static void slack(void)
 	NOT_A_TAIL_CALL();
 }
 
+/* One write that changes the bytes next to the block, and touches the page behind these. */
+SITE static void move_over(void)
+{
+	static const char text[SLACK] = "moved";
+	volatile size_t size = SLACK;
+	char *p = get_at(SLACK, false);
+
+	memmove(p + 10, text, size);
+	must(is_whole(p, 10) && !strcmp(p + 10, text), "move_over");
+	put(p, SLACK);
+	NOT_A_TAIL_CALL();
+}
+
 SITE static void freed_read(void)
 {
 	char *p = get_at(SIZE, false);
@@ -307,6 +320,7 @@ static void bugs(void)
 	overflow_far();
 	underflow();
 	slack();
+	move_over();
 	freed_read();
 	freed_write();
 	freed_both();
