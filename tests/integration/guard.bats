@@ -38,7 +38,6 @@ freed_read use_after_free read 4 96 1 get put load
 freed_write use_after_free write 7 96 1 get put store
 in_thread use_after_free read 11 96 1 get put load
 interior_free invalid_free - 16 96 1 get - put_again
-move_over overflow write 96 90 1 get - -
 overflow_far overflow write 4192 96 1 get - store
 overflow_read overflow read 96 96 1 get - load
 overflow_write overflow write 96 96 1 get - store
@@ -103,6 +102,21 @@ holds_truth() {
 	snap
 	[[ $(seen) == "$EXPECTED" ]] || fail "seen: $(diff <(printf '%s\n' "$EXPECTED") <(seen))"
 	holds '.guard.guarded > 10000'
+	stop_tool
+	end_target
+}
+
+@test "one write past the end, which changes what is next to the block and touches the page behind that: told once" {
+	start_target "$TARGETS/guarded.nofp"
+	guarded
+	tell move
+	holds_truth '.failed == false'
+	snap
+	[[ $(seen) == 'move_over overflow write 96 90 1 get - -' ]] || fail "$(seen)"
+	# Without the page it is found when the block is freed, as ever.
+	tell bugs
+	snap
+	seen | grep -qx 'slack slack_overwrite write 92 90 1 get put -' || fail "$(seen)"
 	stop_tool
 	end_target
 }

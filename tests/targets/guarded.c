@@ -3,7 +3,7 @@
  * Does with blocks what it should not, each kind in a function of its own, and looks right afterwards whether all is
  * as it would be without anybody looking on. For --guard=1: a block that is to be guarded lies at one end of a
  * page, and is asked for until it does. "bugs" does all of them, "right" nothing wrong, with forks amid threads; "share" keeps
- * blocks; "late" frees one, and reads it when it comes again; "lock" locks its memory; "become NAME" executes that, which lies beside it; after "allow" it has a seccomp filter that lets the guards' madvise pass, after "forbid" one that kills for it.
+ * blocks; "move" writes over the end of one; "late" frees one, and reads it when it comes again; "lock" locks its memory; "become NAME" executes that, which lies beside it; after "allow" it has a seccomp filter that lets the guards' madvise pass, after "forbid" one that kills for it.
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -320,7 +320,6 @@ static void bugs(void)
 	overflow_far();
 	underflow();
 	slack();
-	move_over();
 	freed_read();
 	freed_write();
 	freed_both();
@@ -535,6 +534,8 @@ static const char *obey(const char *command)
 		bugs();
 	else if (!strcmp(command, "again"))
 		overflow_read();
+	else if (!strcmp(command, "move"))
+		move_over();
 	else if (!strcmp(command, "late"))
 		late();
 	else if (!strcmp(command, "right"))
