@@ -119,10 +119,15 @@ static void test_by_version(void **state)
 		enum feature feature;
 		unsigned major, minor;
 	} since[] = {
-		{FEATURE_RINGBUF, 5, 8},	   {FEATURE_TASK_EVENTS, 5, 5},
-		{FEATURE_UPROBE_COOKIE, 5, 15},	   {FEATURE_UPROBE_MULTI, 6, 6},
-		{FEATURE_UPROBE_MULTI_PID, 6, 10}, {FEATURE_UPROBE_SESSION, 6, 13},
-		{FEATURE_FIND_VMA, 5, 17},	   {FEATURE_TASK_STORAGE, 5, 12},
+		{FEATURE_RINGBUF, 5, 8},
+		{FEATURE_TASK_EVENTS, 5, 5},
+		{FEATURE_UPROBE_COOKIE, 5, 15},
+		{FEATURE_UPROBE_MULTI, 6, 6},
+		{FEATURE_UPROBE_MULTI_PID, 6, 10},
+		{FEATURE_UPROBE_SESSION, 6, 13},
+		{FEATURE_FIND_VMA, 5, 17},
+		{FEATURE_TASK_STORAGE, 5, 12},
+		{FEATURE_LOOP, 5, 17},
 	};
 	struct features *features = new_features();
 	struct machine machine;
