@@ -86,7 +86,7 @@ loaded_size() {
 	kill -INT "$TOOL_PID"
 	tool_ends
 	attach --check-frees
-	with=$(loaded_size free_enter)
+	with=$(loaded_size checked_free_enter)
 	[[ -n $(loaded_size on_named) ]] || fail 'no probe for C++ operators'
 	[[ $without -gt 0 && $((4 * without)) -lt $with ]] || fail "free_enter has $without bytes without, $with with it"
 	echo go >&"$T_IN"
