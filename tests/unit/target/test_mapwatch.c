@@ -403,6 +403,9 @@ static void test_storm(void **state)
 	}
 	took = now_ns() - began;
 	assert_int_equal(mapwatch_drain(w->watch), 0);
+	/* A busy machine lets some be lost, and says so late. */
+	map_on_each_cpu();
+	assert_int_equal(mapwatch_drain(w->watch), 0);
 	assert_true(w->asked + mapwatch_lost(w->watch) >= FLOOD);
 	assert_int_equal(w->count, 0); /* nobody wanted them */
 	assert_true(wakeups >= 1);
