@@ -84,6 +84,28 @@ do_children() {
 	tool_ends
 }
 
+# Its functions are in no stack, and the blocks that it has taken by malloc itself are all there.
+do_python() {
+	run_target /usr/bin/python3 -c 'import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+print("ready", os.getpid(), flush=True)
+sys.stdin.readline()
+blocks = [libc.malloc(100003) for i in range(50)]
+print("made", flush=True)
+sys.stdin.readline()'
+	target_line 'ready '
+	attach "$@"
+	echo >&"$T_IN"
+	target_line made
+	snap
+	[[ $(jq '[.stacks[] | select(.live.bytes == 100003 * .live.count) | .live.count] | add' <<<"$SNAP") -eq 50 ]] ||
+		fail 'the blocks are not all there'
+	[[ $(jq '[.stacks[].frames[] | select(.kind == "python")] | length' <<<"$SNAP") -eq 0 ]] || fail 'frames of Python'
+	stop_tool
+}
+
 # row NAME RULES WHAT MISSING
 row() {
 	local what arguments target=dl wanted=$4
@@ -110,6 +132,9 @@ row() {
 		;;
 	ends)
 		SNAP=$("$TOOL" -f json --verdict "$@" -- "$TARGETS/ending" 2>"$D/tool.err" </dev/null | tail -n 1)
+		;;
+	python)
+		do_python "$@"
 		;;
 	*)
 		[[ $what == books ]] || target=family

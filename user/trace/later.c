@@ -17,6 +17,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/trace/programs.h"
+#include "user/trace/refused.h"
 
 /* Its descriptor; -ENOENT: it has not been loaded; another -errno: it has been refused. */
 static int later_find(const struct trace *trace, const struct bpf_program *program)
@@ -200,10 +201,11 @@ int later_runtimes(struct trace *trace, uint32_t runtime)
 		later->runtimes = true;
 		later->runtimes_err = later_load_managed(trace, NULL);
 		if (later->runtimes_err)
-			log_warn("the kernel refuses the programs that follow runtimes: no frames "
-				 "of Python, Ruby, PHP, Perl, Java and JavaScript (%s; -vv shows "
-				 "why)",
-				 strerror(-later->runtimes_err));
+			refused_note(
+				trace, "runtime_frames",
+				"stacks have no functions of Python, Ruby, PHP, Perl, Java and "
+				"JavaScript",
+				later->runtimes_err, "the programs that follow runtimes");
 	}
 	if (later->runtimes_err)
 		return later->runtimes_err;

@@ -67,6 +67,11 @@ static bool without_memory_at_end(struct trace_options *options)
 	return refused_leave_out(options, LEFT_OUT_AT_END);
 }
 
+static bool without_victims(struct trace_options *options)
+{
+	return refused_leave_out(options, LEFT_OUT_VICTIM);
+}
+
 static bool without_types(struct trace_options *options)
 {
 	return refused_leave_out(options, LEFT_OUT_TYPES);
@@ -165,6 +170,14 @@ static const struct refused_row rows[] = {
 		.costs = "what a process has in memory at its end is not known",
 	},
 	{
+		.what = "oom_killer",
+		.programs = "on_victim",
+		.purpose = "processes that the kernel ends for want of memory",
+		.instead = without_victims,
+		.costs = "of a process that ends by SIGKILL is not known whether the OOM killer "
+			 "ended it",
+	},
+	{
 		.what = "typed_tracepoints",
 		.programs = "on_fork on_exec on_exit",
 		.purpose = "fork, exec and exit",
@@ -210,7 +223,10 @@ static const struct refused_row rows[] = {
 			    "figures_alloc_enter figures_alloc_leave figures_alloc_return "
 			    "figures_free_enter scoped_alloc_enter scoped_alloc_leave "
 			    "scoped_alloc_return scoped_free_enter "
-			    "old_alloc_enter old_free_enter old_on_unwind",
+			    "old_alloc_enter old_free_enter old_on_unwind "
+			    "managed_enter managed_session managed_gate figures_managed_enter "
+			    "figures_managed_session figures_managed_gate scoped_managed_enter "
+			    "scoped_managed_session scoped_managed_gate",
 		.maps = "live stacks counters slot_infos target_stats targets threads events "
 			"copies "
 			"unwind_chunks unwind_rules free_slots free_ids slot_numbers",
@@ -218,7 +234,7 @@ static const struct refused_row rows[] = {
 	},
 	{
 		.what = "mmap",
-		.programs = "unmap_enter figures_unmap_enter scoped_unmap_enter",
+		.programs = "unmap_enter old_unmap_enter figures_unmap_enter scoped_unmap_enter",
 		.purpose = "probes on mmap (--mmap)",
 	},
 	{
@@ -228,7 +244,8 @@ static const struct refused_row rows[] = {
 	},
 	{
 		.what = "check_frees",
-		.programs = "on_named",
+		.programs = "on_named checked_free_enter figures_checked_free_enter "
+			    "scoped_checked_free_enter",
 		.maps = "families freed bad_frees",
 		.purpose = "bad frees (--check-frees)",
 	},
@@ -282,6 +299,7 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
 		{LEFT_OUT_WALKS, skel->progs.live_sweep},
 		{LEFT_OUT_CLOCK, skel->progs.live_clock_read},
 		{LEFT_OUT_MAPPING, skel->progs.on_mapping},
+		{LEFT_OUT_VICTIM, skel->progs.on_victim},
 		{LEFT_OUT_TYPES, skel->progs.on_fork},
 		{LEFT_OUT_TYPES, skel->progs.on_exec},
 		{LEFT_OUT_TYPES, skel->progs.on_exit},

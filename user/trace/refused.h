@@ -16,6 +16,7 @@
 #define LEFT_OUT_MAPPING (1u << 2) /* on_mapping */
 #define LEFT_OUT_TYPES	 (1u << 3) /* tracepoints by BTF types: raw.bpf.c's programs */
 #define LEFT_OUT_AT_END	 (1u << 4) /* what a process has at its end */
+#define LEFT_OUT_VICTIM	 (1u << 5) /* on_victim */
 
 /* What it costs not to have the kernel's clock. */
 #define REFUSED_NO_CLOCK "ages of blocks are not known, and there is no --snapshot=fork"

@@ -263,7 +263,8 @@ static int trace_attach_process_events(struct trace *trace)
 					 "cannot watch fork, exec, exit and mmap (tracepoints)");
 	}
 	/* Without it a process that is killed for want of memory ends by SIGKILL, and no more is known. */
-	skel->links.on_victim = bpf_program__attach(skel->progs.on_victim);
+	if (bpf_program__fd(skel->progs.on_victim) >= 0)
+		skel->links.on_victim = bpf_program__attach(skel->progs.on_victim);
 	if (!skel->links.on_victim)
 		log_debug("cannot watch the OOM killer: %s", strerror(errno));
 	return 0;
