@@ -77,7 +77,7 @@ subcommands() {
 	offers 'html json perfetto text' survey -f ''
 	offers 'age alloc count growth lifetime live peak rate suspect temporary' report --sort ''
 	offers 'lsan valgrind' --gen-suppressions = ''
-	offers 'figures leaks options probes' --help =
+	offers 'checks figures keep leaks options probes scopes select serve stacks' --help =
 }
 
 @test "an argument that may be left out is no word of its own" {

@@ -95,6 +95,19 @@ static void guard(struct snapshot *s, struct bad_access *bad, const struct repor
 static const struct export_options all_options = {
 	.verbose = true, .show_older = true, .older_ns = 1, .suppressions = SUPPRESSION_VALGRIND};
 
+static struct bad_free bad_free_by(const struct reported_call *call)
+{
+	return (struct bad_free){.kind = BAD_FREE_INSIDE,
+				 .count = 1,
+				 .alloc_family = FAMILY_NEW,
+				 .free_family = FAMILY_MALLOC,
+				 .address = 24,
+				 .block = 16,
+				 .size = 32,
+				 .calls = {*call, *call, *call},
+				 .suppressed = "known"};
+}
+
 static void print_everything(struct json_object *set)
 {
 	struct frame mangled = sample_caller;
@@ -109,15 +122,7 @@ static void print_everything(struct json_object *set)
 	struct stack stack = sample_stacks[0];
 	const struct reported_call call = {
 		.known = true, .frames = frames, .frame_count = ARRAY_SIZE(frames)};
-	struct bad_free bad = {.kind = BAD_FREE_INSIDE,
-			       .count = 1,
-			       .alloc_family = FAMILY_NEW,
-			       .free_family = FAMILY_MALLOC,
-			       .address = 24,
-			       .block = 16,
-			       .size = 32,
-			       .calls = {call, call, call},
-			       .suppressed = "known"};
+	struct bad_free bad = bad_free_by(&call);
 	struct bad_access access;
 	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
 	struct scope_kept kept = {.bytes = 1, .bytes_max = 2, .calls = 1};

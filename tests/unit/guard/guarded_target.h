@@ -296,6 +296,17 @@ static uint8_t *target_map(const char *address)
 	return at == MAP_FAILED ? NULL : memset(at, 5, 4096);
 }
 
+/* And frees their blocks. */
+static inline void target_end_threads(const pthread_t *threads)
+{
+	target_ends = true;
+	for (size_t i = 0; i < TARGET_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	wait_until_alone();
+	for (size_t i = 0; i < TARGET_THREADS * 64; i++)
+		target_free(atomic_exchange(&target_blocks[i], NULL));
+}
+
 static inline void target_run(void)
 {
 	static void *held[200];
@@ -323,13 +334,8 @@ static inline void target_run(void)
 			for (size_t i = 0; i < 200; i++)
 				held[i] = malloc(i);
 			break;
-		case 'e': /* ends its threads, and frees their blocks */
-			target_ends = true;
-			for (size_t i = 0; i < TARGET_THREADS; i++)
-				pthread_join(threads[i], NULL);
-			wait_until_alone();
-			for (size_t i = 0; i < TARGET_THREADS * 64; i++)
-				target_free(atomic_exchange(&target_blocks[i], NULL));
+		case 'e':
+			target_end_threads(threads);
 			answer = target_wrong;
 			break;
 		case 'f': /* frees what it holds */
