@@ -435,7 +435,8 @@ static void lists_for_programs(void **state)
 	assert_non_null(strstr(watch, "\n-z, --min-size SIZE\ttrace only blocks of these sizes\n"));
 	/* Between them is one of the survey's, whose text is its own. */
 	assert_non_null(strstr(watch, "\n--cgroup PATH\tprocesses that match, later ones too\n"));
-	assert_non_null(strstr(watch, "\n--container NAME\tprocesses that match, later ones too\n"));
+	assert_non_null(
+		strstr(watch, "\n--container NAME\tprocesses that match, later ones too\n"));
 	assert_null(strstr(watch, "--metrics"));
 }
 
