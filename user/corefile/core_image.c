@@ -209,23 +209,29 @@ static int core_image_add_segment(struct core_image *c, const struct core_segmen
 	const struct core_mapped_file *f = core_notes_file(c->notes, s->start);
 	const struct core_object *o = f ? &c->notes->objects[f->object] : NULL;
 	const struct mapping *m = maps_find(c->image->maps, s->start);
+	uint64_t end = s->start + s->filled;
 	struct core_run run = {
-		.start = s->start,
-		.end = s->start + s->filled,
-		.offset = s->offset,
-		.fd = c->segments->fd,
-		.mapping = m,
-	};
+		.start = s->start, .offset = s->offset, .fd = c->segments->fd, .mapping = m};
+	int err = 0;
 
 	if (!m || !m->read || core_image_is_special(m))
 		return 0;
 	if (!s->filled)
 		return o ? core_image_add_from_file(c, o, s, m) : 0;
-	if (o && !s->write)
-		return s->exec ? 0 : core_image_add_read_only(c, o, &run);
-	/* Of shared memory the kernel writes zeros where nothing is. */
-	return c->sparse && !m->shared ? core_image_add_data(c, &run)
-				       : core_image_add_written(c, &run);
+	/* What lies behind an object's data is a mapping of its own: maps_cut_data(). */
+	for (; !err && m && run.start < end; m = maps_find(c->image->maps, run.start)) {
+		run.mapping = m;
+		run.end = m->end < end ? m->end : end;
+		if (o && !s->write)
+			err = s->exec ? 0 : core_image_add_read_only(c, o, &run);
+		/* Of shared memory the kernel writes zeros where nothing is. */
+		else
+			err = c->sparse && !m->shared ? core_image_add_data(c, &run)
+						      : core_image_add_written(c, &run);
+		run.offset += run.end - run.start;
+		run.start = run.end;
+	}
+	return err;
 }
 
 /* ---- the data ----------------------------------------------------------------------------- */
