@@ -2,6 +2,7 @@
 #include "user/cli/help.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
@@ -330,14 +331,14 @@ static int help_result(FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-int help_print(FILE *out, const struct command *commands, const struct command *command,
-	       enum help_page page)
+static void help_put_page(FILE *out, const struct command *commands, const struct command *command,
+			  enum help_page page)
 {
 	const struct help_text *text = help_texts;
 
 	if (page == PAGE_OPTIONS) {
 		help_put_list(out, command);
-		return help_result(out);
+		return;
 	}
 	while (text->page != page)
 		text++;
@@ -351,6 +352,26 @@ int help_print(FILE *out, const struct command *commands, const struct command *
 	if (page == command->page && page != PAGE_WATCH)
 		help_put_elsewhere(out, command);
 	fprintf(out, "\n%s", text->after);
+}
+
+/* Made in memory first: a page may be larger than the buffer, and only the last write says why it failed. */
+int help_print(FILE *out, const struct command *commands, const struct command *command,
+	       enum help_page page)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+	int err;
+
+	if (!memory)
+		return -errno;
+	help_put_page(memory, commands, command, page);
+	err = ferror(memory) ? -ENOMEM : 0;
+	if (fclose(memory) || err)
+		return -ENOMEM;
+	errno = 0;
+	if (fwrite(text, 1, len, out) != len)
+		return errno ? -errno : -EIO;
 	return help_result(out);
 }
 

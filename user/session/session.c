@@ -399,6 +399,12 @@ void session_set_command(struct session *session, pid_t pid)
 	session->command = pid;
 }
 
+/* Late, a child may end before it is seen: who chose that does not ask for all of them. */
+static bool session_wants_children(const struct session *session)
+{
+	return session->config->trace.children >= CHILDREN_EXACT;
+}
+
 int session_status(const struct session *session, int own)
 {
 	const struct outcome *outcome = pipeline_outcome(session->pipeline);
@@ -423,11 +429,14 @@ int session_status(const struct session *session, int own)
 		log_error("--error-exitcode: no leak was found, but not every process has a "
 			  "verdict (its "
 			  "report says why)");
-	if (outcome->left_children)
+	if (outcome->left_children && session_wants_children(session))
 		log_error("--error-exitcode: no leak was found, but child processes are missing "
-			  "(\"lost\" in the report "
-			  "says how many, and why)");
-	if (!outcome->left_unjudged && !outcome->left_children)
+			  "(\"lost\" in the report says how many, and why; --children late does "
+			  "without them)");
+	else if (outcome->left_children)
+		log_warn("--error-exitcode: no leak was found, but child processes are missing "
+			 "(\"lost\" in the report says how many, and why)");
+	if (!outcome->left_unjudged && !(outcome->left_children && session_wants_children(session)))
 		return own;
 	return own ? own : 1;
 }

@@ -469,6 +469,8 @@ static void help_to_full_disk(void **state)
 	(void)state;
 	assert_non_null(full);
 	assert_int_equal(help_print(full, cli_commands, &cli_commands[0], PAGE_WATCH), -ENOSPC);
+	/* The longest, which is more than a buffer. */
+	assert_int_equal(help_print(full, cli_commands, &cli_commands[0], PAGE_OPTIONS), -ENOSPC);
 }
 
 static void version(void **state)
