@@ -15,7 +15,7 @@ help_text = \
 	'make quick      build, then what takes less than a minute: the unit tests, and as root the core of the integration tests' \
 	'make test       install what is missing, build, and run the tests of everyday code' \
 	'                (root for the integration tests; T="integration lifecycle" selects)' \
-	'make test-nightly   the same with all attach modes, random seeds, and what takes long:' \
+	'make test-nightly   the same with all attach modes, and what takes long:' \
 	'                virtual machines, fuzzing, packages, Kubernetes, aarch64' \
 	'make check      formatting, warnings of gcc and clang, static analysis, layer rules, Markdown' \
 	'make bench      cost per malloc/free pair and memory per live allocation (root)' \
