@@ -184,7 +184,9 @@ ok    tools/b: three
 	! grep FLAKY <<<"$output" || return 1
 	[ "$(grep main "$log")" = "main $(nice) $(stat -L -c %d:%i "$libc")" ]
 	[[ "$(grep beside "$log")" == "beside $(nice) "* ]]
-	[ "$(cut -d ' ' -f 3 "$log" | sort -u | wc -l)" -eq 3 ]
+	# The machine's is seen by the first only. The number of one that has gone may be given to the next.
+	[ "$(grep -c " $(stat -L -c %d:%i "$libc")\$" "$log")" -eq 1 ]
+	[ "$(wc -l <"$log")" -eq 3 ]
 	printf '%s\n' "@""test 'six' { echo tools \$(nice) >>$log; }" >"$TESTS_ROOT/tools/a.bats"
 	run tests/run tools
 	[ "$(tail -n 1 "$log")" = "tools $(($(nice) + 10 > 19 ? 19 : $(nice) + 10))" ]
