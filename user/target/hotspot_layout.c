@@ -227,8 +227,10 @@ int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 	memset(out, 0xff, sizeof(*out));
 	if (!hotspot_symbols_read(symbols, bias, memory->read, memory->ctx, &at))
 		return -EAGAIN;
-	if (!at.stride || at.stride > LAYOUT_STRIDE || !at.types_stride ||
-	    at.types_stride > LAYOUT_STRIDE)
+	/* The library's constructors write them, which a look amid its loading may come before. */
+	if (!at.stride || !at.types_stride)
+		return -EAGAIN;
+	if (at.stride > LAYOUT_STRIDE || at.types_stride > LAYOUT_STRIDE)
 		return refuse(reason, -ENOTSUP, "its tables have no form that is known");
 	layout_fields(memory, &at, out);
 	layout_sizes(memory, &at, out);
