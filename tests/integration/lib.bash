@@ -263,6 +263,17 @@ tell() {
 	truth "$1"
 }
 
+# A target "family" forks: CHILD is attached to, and its books agree. TRUTH and SNAP are the child's.
+family_forks() {
+	tell fork-wait
+	CHILD=$(field .child "$TRUTH")
+	attached "$CHILD"
+	kill -USR2 "$CHILD"
+	truth child
+	snap "$CHILD"
+	same
+}
+
 end_target() {
 	tell quit
 	exec {T_IN}>&-
@@ -500,6 +511,7 @@ compare() {
 }
 
 # same [none|freed|any [direct|any [lost]]]
+# shellcheck disable=SC2120 # the tests pass them
 same() {
 	local differences
 

@@ -21,21 +21,15 @@ fork_after() {
 	attach
 	tell go
 	parent=$TRUTH
-	tell fork-wait
-	child=$(field .child "$TRUTH")
-	attached "$child"
-	kill -USR2 "$child"
-	child_truth
-	snap "$child"
-	same
+	family_forks
 	# The child freed its copy of a block of the parent's; the parent's own is still there.
 	holds '.unknown_frees == 1'
 	snap "$T_PID"
 	TRUTH=$parent
 	same
 	holds '.unknown_frees == 0'
-	end_child "$child"
-	await_final "$child"
+	end_child "$CHILD"
+	await_final "$CHILD"
 	holds '.live == {"bytes": 700, "count": 7}'
 	end_target
 	tool_ends

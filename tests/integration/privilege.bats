@@ -52,14 +52,8 @@ filters_by_process() {
 	tell go
 	snap
 	same
-	tell fork-wait
-	child=$(field .child "$TRUTH")
-	attached "$child"
-	kill -USR2 "$child"
-	truth child
-	snap "$child"
-	same
-	kill -TERM "$child"
+	family_forks
+	kill -TERM "$CHILD"
 	[[ $(awk '$1 == "Uid:" { print $3 }' "/proc/$TOOL_PID/status") -eq 65534 ]] || fail 'not as that user'
 	[[ $(capabilities "$TOOL_PID") == $'cap_bpf\ncap_perfmon\ncap_sys_ptrace' ]] || fail "$(capabilities "$TOOL_PID")"
 }

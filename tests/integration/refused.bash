@@ -61,15 +61,9 @@ do_children() {
 	tell go
 	snap
 	same
-	tell fork-wait
-	child=$(field .child "$TRUTH")
-	attached "$child"
-	kill -USR2 "$child"
-	truth child
-	snap "$child"
-	same
-	kill -TERM "$child"
-	await_final "$child"
+	family_forks
+	kill -TERM "$CHILD"
+	await_final "$CHILD"
 	printf 'exec\n' >&"$T_IN"
 	target_line 'ready '
 	await_final
