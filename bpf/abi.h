@@ -7,7 +7,7 @@
 #ifndef MEMLEAKBPF_BPF_ABI_H
 #define MEMLEAKBPF_BPF_ABI_H
 
-#include "bpf/kinds.h"
+#include "bpf/lost_cause.h"
 #include "bpf/types.h"
 
 #define ABI_MAX_FRAMES	128 /* pcs in one stack, the probe's own place included */
@@ -18,33 +18,6 @@
  */
 #define ABI_TARGET_SLOTS 16384
 #define ABI_NO_SLOT	 0xffffffffu
-
-/* What an allocator function does; its arguments are described by the probe's cookie. */
-enum alloc_op {
-	OP_NONE = 0,
-	OP_ALLOC,     /* returns a new block: malloc, calloc, aligned_alloc, operator new … */
-	OP_ALLOC_OUT, /* stores the new block through ptr_arg and returns 0: posix_memalign */
-	OP_REALLOC,   /* resizes ptr_arg's block */
-	OP_FREE,      /* frees ptr_arg's block */
-	OP_MMAP,      /* maps size_arg bytes, when the call is anonymous or private */
-	OP_MREMAP,
-	OP_MUNMAP, /* ptr_arg, size_arg */
-	/*
-	 * allocates nothing: begins to unwind the stack, or goes on with it:
-	 * _Unwind_RaiseException, longjmp
-	 */
-	OP_UNWIND,
-	/* C++ operator built on another allocator: tells whose block it is, with --check-frees */
-	OP_NAMED,
-	OP_LEAVE, /* ends the process: _exit, _Exit */
-	OP_CATCH, /* called by the frame that catches a C++ exception: __cxa_begin_catch */
-	/* called by the dynamic loader when libraries are mapped and none of their code has run */
-	OP_LOADED,
-	OP_USDT_ALLOC, /* otel_memory:alloc: the allocator tells of a sample */
-	OP_USDT_FREE,  /* otel_memory:free: and of its end */
-	OP_SCOPE,      /* a function whose calls are scopes: bpf/scope_abi.h */
-	OP_CODE_END,   /* frees a code object of Python's: bpf/python.h */
-};
 
 /*
  * The cookie of a probe, packed into the 64 bits that the kernel hands to the program. Arguments
@@ -174,36 +147,6 @@ struct target_stats {
 	uint64_t lost[LOST_CAUSES];
 };
 _Static_assert(sizeof(struct target_stats) == 8 * (9 + LOST_CAUSES), "ABI");
-
-/*
- * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
- * 64-bit words of the kernel's struct pt_regs, in the order of <asm/ptrace.h>.
- */
-enum usdt_arg_kind {
-	USDT_CONSTANT = 1, /* `value` */
-	USDT_REGISTER,	   /* what is in `reg` */
-	USDT_MEMORY,	   /* what is at `reg` + (`index` << `shift`) + `value` */
-};
-#define USDT_NO_REGISTER 0xff
-
-struct usdt_arg {
-	int64_t value;
-	uint8_t kind; /* enum usdt_arg_kind */
-	uint8_t reg, index;
-	uint8_t shift;
-	uint8_t size; /* bytes: 1, 2, 4, 8 */
-	uint8_t is_signed;
-	uint8_t pad[2];
-};
-_Static_assert(sizeof(struct usdt_arg) == 16, "ABI");
-
-/* Of one or several probes: a row of `usdt_specs`, whose number is their cookie. */
-#define USDT_ARGS  3
-#define USDT_SPECS 256
-struct usdt_spec {
-	struct usdt_arg args[USDT_ARGS];
-};
-_Static_assert(sizeof(struct usdt_spec) == 48, "ABI");
 
 struct live_key {
 	uint64_t address;

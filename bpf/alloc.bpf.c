@@ -4,6 +4,7 @@
  * allocator table.
  */
 #include "bpf/alloc.h"
+#include "bpf/alloc_op.h"
 #include "bpf/own_stack.h"
 #include "bpf/usdt.h"
 

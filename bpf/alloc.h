@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_BPF_ALLOC_H
 #define MEMLEAKBPF_BPF_ALLOC_H
 
+#include "bpf/alloc_op.h"
 #include "bpf/badfree.h"
 #include "bpf/current.h"
 #include "bpf/managed.h"

@@ -9,6 +9,7 @@
 #define MEMLEAKBPF_BPF_BADFREE_H
 
 #include "bpf/current.h"
+#include "bpf/kinds.h"
 #include "bpf/pending.h"
 #include "bpf/stack.h"
 

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/thread.h"
+#include "bpf/usdt_abi.h"
 
 /* Who is traced, by tgid. Small and read on every hit. */
 struct {

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/alloc_op.h"
 #include "bpf/live.h"
 #include "bpf/regs.h"
 

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_BPF_SLEEPERS_ABI_H
 #define MEMLEAKBPF_BPF_SLEEPERS_ABI_H
 
-#include "bpf/abi.h"
+#include "bpf/types.h"
 
 /* System calls with higher numbers are not asked for. */
 #define SLEEPER_CALLS 512

@@ -9,6 +9,7 @@
 #include "bpf/python.h"
 #include "bpf/runtimes.h"
 #include "bpf/scope.h"
+#include "bpf/stack_end.h"
 #include "bpf/v8.h"
 #include "bpf/walk.h"
 

@@ -8,6 +8,8 @@
 #define MEMLEAKBPF_BPF_THREAD_H
 
 #include "bpf/abi.h"
+#include "bpf/alloc_op.h"
+#include "bpf/kinds.h"
 #include "bpf/unwind.h"
 
 /* An allocator call that has not returned yet. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The probes of the gate's stubs (user/gate/stub): block in the first argument, size in the second, level in the fifth. */
+#include "bpf/alloc_op.h"
 #include "bpf/told.h"
 #include "bpf/own_stack.h"
 

@@ -3,6 +3,8 @@
 #ifndef MEMLEAKBPF_BPF_UNWIND_H
 #define MEMLEAKBPF_BPF_UNWIND_H
 
+#include "bpf/abi.h"
+#include "bpf/stack_end.h"
 #include "bpf/unwind_abi.h"
 
 /* Words of stack read at once: many small reads cost more than a few large ones. */

@@ -19,7 +19,7 @@
 #ifndef MEMLEAKBPF_BPF_UNWIND_ABI_H
 #define MEMLEAKBPF_BPF_UNWIND_ABI_H
 
-#include "bpf/abi.h"
+#include "bpf/types.h"
 
 #ifdef __bpf__
 typedef __s16 int16_t;

@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_BPF_UNWIND_WALK_H
 #define MEMLEAKBPF_BPF_UNWIND_WALK_H
 
+#include "bpf/stack_end.h"
 #include "bpf/unwind_compute.h"
 #include "bpf/unwind_host.h"
 #include "bpf/unwind_search.h"

@@ -9,6 +9,7 @@
 #define MEMLEAKBPF_BPF_USDT_H
 
 #include "bpf/told.h"
+#include "bpf/usdt_abi.h"
 
 /* What is in one of the target's registers. */
 static __always_inline uint64_t usdt_register(const struct pt_regs *ctx, uint8_t reg)

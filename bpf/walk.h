@@ -5,6 +5,7 @@
 
 #include "bpf/config.h"
 #include "bpf/regs.h"
+#include "bpf/stack_end.h"
 #include "bpf/thread.h"
 
 #ifdef MEMLEAKBPF_OLD_KERNEL

@@ -28,7 +28,11 @@ room_live := $(room_survey) survey
 room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
-# (bpf/; kinds.h is plain enumerations, and for all).
+# (bpf/; plain enumerations, which people are shown, are for all).
 files_with_libbpf := user/kernel/feature user/probe/ user/unwind/publish user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
 rooms_with_bpf := freeze target probe unwind trace survey cli
+bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
+
+# At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.
+objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=120 bpf/alloc_op.h=60

@@ -4,6 +4,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "user/process/object.h"
 #include "user/symbol/symbol.h"
 
 #define LOOKUPS 100 /* spread over the file */

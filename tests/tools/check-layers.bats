@@ -161,7 +161,18 @@ cycle of rooms: base model'
 
 @test "export that looks at the ABI of the maps" {
 	plant user/export/text.c '  # include "bpf/abi.h"' '#include "bpf/kinds.h"'
-	found "user/export/text.c:2: export includes bpf/abi.h; bpf/ is for $(sed -n 's/^rooms_with_bpf := //p' "$tree/tools/rooms.mk"), and kinds.h for all"
+	found "user/export/text.c:2: export includes bpf/abi.h; it is for $(sed -n 's/^rooms_with_bpf := //p' "$tree/tools/rooms.mk")"
+}
+
+@test "a header that too many objects include" {
+	sed -i 's|^objects_at_most := .*|objects_at_most := user/base/log.h=1|' "$tree/tools/rooms.mk"
+	mkdir -p "$BUILD/obj/user/base"
+	printf 'x.o: x.c user/base/log.h\nuser/base/log.h:\n' >"$BUILD/obj/user/base/log.d"
+	printf 'x.o: x.c user/base/log.h.c other/user/base/log.h\n' >"$BUILD/obj/user/base/text.d"
+	check
+	[ "$status" -eq 0 ]
+	printf 'x.o: x.c user/base/log.h \\\n user/base/text.h\n' >"$BUILD/obj/user/base/text.d"
+	found 'user/base/log.h: a touch of it rebuilds 2 objects; 1 is the limit'
 }
 
 @test "a file that ends the program" {

@@ -10,6 +10,8 @@
 #include <stdio.h>
 
 #include "tests/unwind/memory.h"
+#include "bpf/abi.h"
+#include "bpf/stack_end.h"
 #include "user/base/util.h"
 #include "user/unwind/pages.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi.h"
 #include "bpf/unwind_host.h"
 #include "user/unwind/publish.h"
 
@@ -70,6 +71,8 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 }
 
 #include "bpf/unwind_walk.h"
+
+struct stack_event;
 
 /* What unwind_stack() of bpf/unwind.bpf.c does. */
 static inline uint32_t memory_walk(struct unwind_state *state, struct stack_event *event)

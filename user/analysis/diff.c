@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/analysis/diff_accesses.h"
 #include "user/analysis/stack_key.h"
 #include "user/base/hash.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "bpf/kinds.h"
+#include "bpf/stack_end.h"
 #include "user/model/frame.h"
 
 /* Writes it as text, of several lines. Without frames (NULL) all are the same. */

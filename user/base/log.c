@@ -94,13 +94,3 @@ int log_errno(int err, const char *fmt, ...)
 	log_msg(LOG_ERROR, "%s: %s", text, strerror(err));
 	return -err;
 }
-
-int refuse(char reason[static REASON_MAX], int err, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(reason, REASON_MAX, fmt, args);
-	va_end(args);
-	return err;
-}

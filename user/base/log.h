@@ -39,13 +39,4 @@ void log_progress_end(void);
  */
 int log_errno(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-#define REASON_MAX 192 /* bytes of a reason, its NUL included */
-
-/*
- * For what is refused and no error of ours: writes the reason, a clause without a full stop, for
- * the caller to show, and evaluates to err.
- */
-int refuse(char reason[static REASON_MAX], int err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/gate/nop.h"
 #include "user/kernel/feature_machine.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bpf/abi.h"
 #include "user/export/json_parts.h"
 #include "user/trace/trace.h"
 

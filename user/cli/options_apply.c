@@ -14,6 +14,7 @@
 #include "user/cli/options_table.h"
 #include "user/survey/keep_filter.h"
 #include "user/target/allocator.h"
+#include "user/target/scope_spec.h"
 
 static int option_refuse(const struct option_row *row, const char *shown, const char *value)
 {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bpf/scope_abi.h"
 #include "user/base/log.h"
 #include "user/base/clock.h"
 #include "user/cli/options.h"

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/process/memory_image.h"
 #include "user/process/object.h"
 

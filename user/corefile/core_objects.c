@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "user/base/log.h"
 #include "user/base/page.h"
 #include "user/base/text.h"
 #include "user/base/util.h"

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "user/export/render.h"
+#include "user/model/bad_free.h"
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
 #include "user/model/report.h"
@@ -32,7 +33,7 @@ struct collected_target {
 	uint32_t unit, container, pod, pod_name; /* strings of the frame table; 0: none */
 	uint64_t time_ns, elapsed_ns, sample_bytes;
 	struct amount live, alloc, free;
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 	struct verdict verdict;
 	bool peak;			/* what there was when it had most is known */
 	struct module_maps *maps;	/* NULL: unknown */

@@ -8,6 +8,7 @@
 
 #include "user/base/json_writer.h"
 #include "user/export/collect.h"
+#include "user/model/bad_free.h"
 
 /* Totals of a target at one time. */
 struct html_point {
@@ -74,7 +75,7 @@ struct html_target {
 	struct verdict verdict;	  /* of the last snapshot */
 	struct amount left_out;	  /* live blocks of hidden stacks */
 	uint64_t left_out_stacks;
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 	uint64_t snapshots;
 
 	/* at the last snapshot */

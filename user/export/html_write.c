@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/html.h"
 #include "user/model/function_name.h"
 #include "user/export/json_parts.h"
+#include "user/model/lost_causes.h"
 
 /* ---- names -------------------------------------------------------------------------------- */
 

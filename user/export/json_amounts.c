@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Of what JSON outputs have in common, the numbers. */
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/json_parts.h"
+#include "user/model/lost_causes.h"
 
 void json_put_rate(struct json *to, const char *key, double value)
 {
@@ -41,7 +43,7 @@ void json_put_delta(struct json *to, const char *key, int64_t bytes, int64_t cou
 	json_end(to);
 }
 
-void json_put_lost(struct json *to, const uint64_t lost[static LOST_CAUSES])
+void json_put_lost(struct json *to, const uint64_t lost[static LOSSES_ROOM])
 {
 	json_object(to, "lost");
 	/* Zeros too: they say that the cause was watched and did not occur. */

@@ -24,7 +24,7 @@ void json_put_classes(struct json *to, const struct amount classes[static VERDIC
 void json_put_unjoined(struct json *to, const struct unjoined_threads *unjoined);
 /* Milliseconds with three decimals. */
 void json_put_fine_ms(struct json *to, const char *key, uint64_t ns);
-void json_put_lost(struct json *to, const uint64_t lost[static LOST_CAUSES]); /* "lost" */
+void json_put_lost(struct json *to, const uint64_t lost[static LOSSES_ROOM]); /* "lost" */
 void json_put_time(struct json *to, uint64_t time_ns);			      /* "time" */
 
 /*

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
@@ -17,6 +18,7 @@
 #include "user/export/pprof_fields.h"
 #include "user/export/pprof_profile.h"
 #include "user/export/pprof_prune.h"
+#include "user/model/lost_causes.h"
 #include "user/recording/wire.h"
 
 /* A profile being written. Numbers of locations, functions and mappings count from 1. */

@@ -9,6 +9,8 @@
 
 #include "user/base/text.h"
 #include "user/export/export.h"
+#include "user/model/bad_free.h"
+#include "user/model/bad_free.h"
 #include "user/recording/wire.h"
 
 /* Formats that keep something between snapshots have this first in a struct of their own. */

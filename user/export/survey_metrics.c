@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/export/metrics_guards.h"
 #include "user/export/metrics_page.h"
 #include "user/export/render.h"
 #include "user/export/scopes_shown.h"
+#include "user/model/lost_causes.h"
 
 /* ---- the two syntaxes --------------------------------------------------------------------- */
 

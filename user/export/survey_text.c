@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/text.h"
 
@@ -14,6 +15,7 @@
 #include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
 #include "user/model/function_name.h"
+#include "user/model/lost_causes.h"
 
 /*
  * Columns of the table: with one blank between them, 100, which is how wide it is where there is no

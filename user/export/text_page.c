@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/parse.h"
 #include "user/base/text.h"
@@ -13,6 +14,7 @@
 #include "user/export/scopes_shown.h"
 #include "user/export/text_brief.h"
 #include "user/export/text_parts.h"
+#include "user/model/lost_causes.h"
 
 /* A rendering under way: plain text into memory, so that one write() carries a snapshot. */
 struct text_page {

@@ -13,7 +13,7 @@
 #include <sys/ptrace.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/calls.h"
 #include "user/process/maps.h"
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/forkcopy.h"
 #include "user/freeze/memory_copy.h"

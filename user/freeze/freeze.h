@@ -15,7 +15,7 @@
 #ifndef MEMLEAKBPF_FREEZE_FREEZE_H
 #define MEMLEAKBPF_FREEZE_FREEZE_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/stop.h"
 #include "user/process/memory_image.h"
 

@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_FREEZE_MEMORY_COPY_H
 #define MEMLEAKBPF_FREEZE_MEMORY_COPY_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/resident.h"
 #include "user/process/memory_image.h"
 

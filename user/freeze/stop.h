@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 struct call_code;
 struct filter_call; /* user/freeze/seccomp_filter.h */

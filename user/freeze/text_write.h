@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/stop.h"
 #include "user/freeze/tracees.h"
 

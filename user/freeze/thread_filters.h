@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/seccomp_filter.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/registers.h"
 #include "user/freeze/stop.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/freeze/calls.h"
 #include "user/freeze/seccomp_filter.h"
 #include "user/freeze/stop.h"

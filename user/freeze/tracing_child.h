@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "user/base/clock.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 /*
  * What the child has of the tool's: these descriptors (-1: none) and standard error, nothing that

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/gate/gate_hold.h"
 #include "user/gate/nop.h"
 

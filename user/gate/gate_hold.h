@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 /* Without a holder: it runs. */
 struct gate_hold {

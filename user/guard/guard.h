@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/gate/gate.h"
 
 struct guard_request {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/guard/guard_pages.h"
 
 /* Zero: nothing is known, of a process without any. */

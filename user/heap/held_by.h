@@ -14,6 +14,10 @@
 #include "user/heap/reach.h"
 #include "user/model/frame.h"
 
+struct heap_block;
+struct mapping;
+struct memory_thread;
+
 /* A thread-local variable. Its strings live as long as who has named it. */
 struct thread_variable {
 	const char *name; /* NULL: it has no symbol */

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/heap/heap_image.h"
-#include "user/model/snapshot.h"
+#include "user/model/verdict.h"
 
 /*
  * Pointers into the middle of a block that count as pointers to its beginning, under memcheck's
@@ -46,7 +45,9 @@ struct reach_options {
 	const uint8_t *heads;
 };
 
+struct heap_image;
 struct reach;
+struct snapshot;
 
 /* Judges every block of a finished image, which must outlive *out. 0 or -ENOMEM, not logged. */
 int reach_new(const struct heap_image *image, const struct reach_options *options,

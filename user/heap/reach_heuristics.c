@@ -5,7 +5,10 @@
  * std::string of libstdc++.
  */
 #include "user/base/util.h"
+#include "user/heap/heap_image.h"
 #include "user/heap/reach_internal.h"
+#include "user/process/maps.h"
+#include "user/process/memory_image.h"
 
 #define PAGE 4096
 

@@ -5,6 +5,8 @@
 
 #include "user/heap/reach.h"
 
+struct memory_region;
+
 /* The one that has been judged. */
 const struct heap_image *reach_image(const struct reach *reach);
 

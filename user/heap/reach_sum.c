@@ -2,7 +2,10 @@
 /* What reachability says of each block, summed up by stack. */
 #include <math.h>
 
+#include "user/heap/heap_image.h"
 #include "user/heap/reach_internal.h"
+#include "user/model/snapshot.h"
+#include "user/process/memory_image.h"
 
 /* Counts with 16 fractional bits, as the kernel's are under sampling. */
 static struct amount reach_weighed(const struct heap_image *image, const struct heap_block *block)

@@ -9,6 +9,7 @@
 
 #include "user/analysis/inspection_order.h"
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/dead_memory.h"
 #include "user/heap/reach.h"

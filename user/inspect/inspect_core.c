@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "user/base/log.h"
 #include "user/base/parse.h"
 #include "user/base/text.h"
 #include "user/base/util.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/corefile/core_file.h"
 #include "user/freeze/freeze.h"
 #include "user/process/memory_image.h"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "user/base/util.h"
+#include "user/heap/heap_image.h"
+#include "user/process/memory_image.h"
 
 /* More than that nobody looks at, and a recording has to hold them. */
 #define CONTENTS_MAX 2000

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/heap_image.h"
 
 /* Names of functions take time: of more groups than that only those are named that have such a part of all. */
 #define GROUPS_NAMED 1000

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/live/watcher_internal.h"
 #include "user/model/function_name.h"
+#include "user/model/lost_causes.h"
 
 #define SLICE_NS (100 * NS_PER_MS) /* for names, until what is there is shown */
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/model/bad_free.h"
+
 struct report *report_begin(struct snapshot *snapshot)
 {
 	struct report *r = calloc(1, sizeof(*r));

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/kinds.h"
+#include "bpf/stack_end.h"
 #include "user/model/frame.h"
 
 struct reported_call {

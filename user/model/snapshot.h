@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/kinds.h"
+#include "bpf/stack_end.h"
 #include "user/model/amount.h"
 #include "user/model/bad_access.h"
-#include "user/model/bad_free.h"
 #include "user/model/stack_figures.h"
 #include "user/model/frame.h"
+#include "user/model/loss_room.h"
 #include "user/model/memory_growth.h"
 #include "user/model/module_maps.h"
 #include "user/model/process_end.h"
@@ -25,6 +25,8 @@
 #include "user/model/missing.h"
 #include "user/model/untraced_heaps.h"
 #include "user/model/verdict.h"
+
+struct bad_free;
 
 struct stack {
 	uint64_t id;	     /* the hash of the frames */
@@ -111,8 +113,8 @@ struct snapshot {
 	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
 	uint64_t ages_unread;
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
-	uint64_t lost[LOST_CAUSES];
-	uint64_t lost_anywhere[LOST_CAUSES]; /* the latter part of them */
+	uint64_t lost[LOSSES_ROOM];
+	uint64_t lost_anywhere[LOSSES_ROOM]; /* the latter part of them */
 	struct missing_parts missing;	     /* of a live trace: what it does without */
 	/* 0: one; else the sum of so many (user/analysis/merge.h), `ended` of which have ended */
 	size_t processes;
@@ -178,9 +180,7 @@ const char *snapshot_end_name(size_t index);
 /* "session", …; NULL where it is not known. */
 const char *attached_by_name(uint64_t attached);
 
-/* Stable names for JSON ("live_map_full") and sentences for people, with what to do about it. */
-const char *lost_cause_name(enum lost_cause cause);
-const char *lost_cause_text(enum lost_cause cause);
+/* "complete", …: a stable name for JSON. */
 const char *stack_end_name(enum stack_end end);
 
 #endif

@@ -124,7 +124,7 @@ struct survey_totals {
 	uint64_t resident;   /* bytes of it, 0: unknown */
 	uint64_t probe_hits; /* of all probes so far */
 	uint64_t probe_ns;   /* CPU time that they took, traps included */
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 	uint64_t left_out;   /* processes that are not followed, for want of room */
 	uint64_t exits_lost; /* parents whose children's exits could not be counted */
 };

@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_MODEL_TREND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum trend_kind {
 	TREND_UNKNOWN,	 /* not watched; all of the rest is unset */

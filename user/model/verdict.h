@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/model/amount.h"
 
 enum verdict_class {

@@ -19,6 +19,8 @@
 #include "user/kernel/link_bin.h"
 #include "user/kernel/unkillable.h"
 #include "user/kernel/uprobe.h"
+#include "user/probe/probe.h"
+#include "user/process/object.h"
 
 /*
  * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type,

@@ -8,26 +8,15 @@
 #define MEMLEAKBPF_PROBE_ATTACH_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "user/probe/probe.h"
+#include "user/probe/attach_mode.h"
 
 struct bpf_program;
 struct old_programs;
-
-enum attach_mode {
-	ATTACH_SESSION, /* kernel >= 6.13 */
-	ATTACH_MULTI,	/* kernel >= 6.6; its pid filter is right from 6.10 */
-	ATTACH_SINGLE,
-	ATTACH_MODES,
-	/* Where one is asked for: */
-	ATTACH_AUTO = ATTACH_MODES, /* the best that works */
-	ATTACH_USDT,		    /* nothing but probes by which targets tell their allocations */
-	ATTACH_GATE,		    /* no probes for allocators, which have a gate (user/gate) */
-};
-
-/* "session", "multi", "single", "auto", "usdt", "gate" */
-const char *attach_mode_name(enum attach_mode mode);
+struct probe_set;
 
 /*
  * The programs by what they do; all belong to one object that is not loaded yet when

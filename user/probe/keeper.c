@@ -6,6 +6,8 @@
 
 #include "user/kernel/unkillable.h"
 #include "user/kernel/uprobe.h"
+#include "user/probe/probe.h"
+#include "user/process/object.h"
 
 struct keeper {
 	size_t count;

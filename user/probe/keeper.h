@@ -15,7 +15,7 @@
 
 #include <sys/types.h>
 
-#include "user/probe/probe.h"
+struct probe_set;
 
 struct keeper;
 

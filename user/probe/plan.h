@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "user/probe/attach.h"
+#include "user/probe/attach_mode.h"
 #include "user/kernel/feature.h"
 
 struct attach_plan {

@@ -10,6 +10,7 @@
 #include "user/base/util.h"
 #include "user/probe/scope_sites.h"
 #include "user/probe/sites.h"
+#include "user/process/object.h"
 
 /* Enough for the prologue and for finding jumps back into it; longer functions are cut here. */
 #define CODE_MAX 16384

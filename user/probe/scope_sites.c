@@ -10,7 +10,11 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/place.h"
+#include "user/probe/probe.h"
 #include "user/probe/returns_step.h"
+#include "user/process/elf_open.h"
+#include "user/process/object.h"
 #include "user/target/bounds.h"
 
 #define CODE_MAX  (1u << 20) /* of one function */

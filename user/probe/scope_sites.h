@@ -7,7 +7,7 @@
 #ifndef MEMLEAKBPF_PROBE_SCOPE_SITES_H
 #define MEMLEAKBPF_PROBE_SCOPE_SITES_H
 
-#include "user/probe/probe.h"
+struct probe_set;
 
 /*
  * Adds the set's functions' sites to its probes: PROBE_SCOPE_RETURN and PROBE_SCOPE_TAIL. 0 or

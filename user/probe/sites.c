@@ -5,9 +5,14 @@
 #include <libelf.h>
 #include <string.h>
 
+#include "bpf/alloc_op.h"
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
+#include "user/process/object.h"
+#include "user/target/allocator.h"
 #include "user/target/bounds.h"
 #include "user/target/plt.h"
+#include "user/target/provider.h"
 
 struct sites {
 	const struct provider *provider;

@@ -4,8 +4,9 @@
 #define MEMLEAKBPF_PROBE_SITES_H
 
 #include "user/probe/returns.h"
-#include "user/target/provider.h"
 
+struct provider;
+struct provider_fn;
 struct sites;
 
 struct sites *sites_new(const struct provider *provider); /* borrows it; NULL: out of memory */

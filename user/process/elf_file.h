@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 #if defined(__x86_64__)
 #define ELF_NATIVE_MACHINE EM_X86_64

@@ -11,7 +11,7 @@
 #include <libelf.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 /* What is to be read of the file beside its headers. */
 enum elf_use {

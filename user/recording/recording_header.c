@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
+#include "user/model/lost_causes.h"
 #include "user/recording/recording_format.h"
 
 enum header_field {
@@ -126,7 +128,7 @@ void recording_header_free(struct recording_header *header)
 	free(header->ends.numbers);
 }
 
-void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOST_CAUSES])
+void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOSSES_ROOM])
 {
 	size_t list = wire_open(to, field);
 
@@ -136,7 +138,7 @@ void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOS
 }
 
 int recording_take_lost(const struct recording_header *header, struct wire_reader body,
-			uint64_t lost[LOST_CAUSES])
+			uint64_t lost[LOSSES_ROOM])
 {
 	for (size_t i = 0; wire_left(&body); i++) {
 		uint64_t count;

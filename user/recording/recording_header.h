@@ -30,10 +30,10 @@ int recording_take_header(struct recording_header *header, struct wire_reader me
 void recording_header_free(struct recording_header *header);
 
 /* Losses by cause, a packed field of other messages. */
-void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOST_CAUSES]);
+void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOSSES_ROOM]);
 /* By the file's numbers. 0 or -EBADMSG. */
 int recording_take_lost(const struct recording_header *header, struct wire_reader body,
-			uint64_t lost[LOST_CAUSES]);
+			uint64_t lost[LOSSES_ROOM]);
 
 /* Of an end that is not known here, what matters is that the stack is not complete. */
 enum stack_end recording_stack_end(const struct recording_header *header, uint64_t number);

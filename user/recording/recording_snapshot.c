@@ -142,7 +142,7 @@ static int snapshot_put_reason(struct recording_out *out, const struct snapshot 
 static int snapshot_put(struct recording_out *out, struct written_target *t,
 			const struct snapshot *s, const uint32_t *numbers)
 {
-	static const uint64_t none[LOST_CAUSES];
+	static const uint64_t none[LOSSES_ROOM];
 	struct wire *to = &out->chunk.body;
 	size_t mark = wire_open(to, MESSAGE_SNAPSHOT);
 	int err;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/base/util.h"
 #include "user/kernel/privilege.h"
 

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/heap_image.h"
 #include "user/heap/held_by.h"
 #include "user/inspect/thread_locals.h"
+#include "user/model/snapshot.h"
 
 /* Stacks that get a path: each costs a walk and the names of the stacks on it. */
 #define PATHS 16

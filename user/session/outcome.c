@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/session/outcome.h"
 
+#include "bpf/lost_cause.h"
 #include "user/analysis/leaks.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
 
 /* Causes of loss by which whole processes are missing. */
 static const enum lost_cause of_children[] = {LOST_SHORT_CHILDREN, LOST_TARGETS_FULL, LOST_EVENTS,

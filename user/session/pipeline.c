@@ -7,6 +7,7 @@
 #include "user/analysis/rank.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
 #include "user/session/kept.h"
 #include "user/session/merged.h"
 #include "user/session/suppressions.h"

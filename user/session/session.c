@@ -11,6 +11,8 @@
 #include "user/process/proc.h"
 #include "user/session/looks.h"
 #include "user/session/source_trace.h"
+#include "user/target/allocator.h"
+#include "user/target/scope_spec.h"
 
 /* So many processes without an allocator are named. */
 #define UNTRACED_NAMED 10

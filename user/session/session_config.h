@@ -13,7 +13,9 @@
 
 #include "user/analysis/rank.h"
 #include "user/export/export.h"
-#include "user/trace/trace.h"
+#include "user/trace/trace_options.h"
+
+struct target;
 
 /* Processes that are wanted, without duplicates, in the order given; none: all that there are. */
 struct pid_list {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "user/base/log.h"
 #include "user/survey/survey_process.h"
 
 void keep_asked_note_build_id(struct kept *kept)

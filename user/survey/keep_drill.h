@@ -7,6 +7,8 @@
 #include "user/survey/survey_process.h"
 #include "user/survey/survey.h"
 
+struct trace;
+
 struct keep_drills {
 	const struct survey_config *config;
 	struct frame_table *frames; /* outlives what is found */

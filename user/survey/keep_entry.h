@@ -9,7 +9,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/hash.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/model/process_sample.h"
 #include "user/survey/shares.h"
 #include "user/trace/trace.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/survey/keep_options.h"
 
+#include "bpf/abi.h"
+
 struct trace_options keep_trace_options(const struct survey_config *config, bool starting)
 {
 	const struct survey_keep_config *keep = &config->keep;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "user/base/log.h"
 #include "user/freeze/can_run.h"
 
 void keep_refused_note(struct kept *kept, const char *reason, bool ended)

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/survey/survey.h"
 
 /* By the memory that there is. If not the reason is told. */

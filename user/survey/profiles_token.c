@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/base/util.h"
 #include "user/session/caller_file.h"
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/abi.h"
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
@@ -11,6 +13,7 @@
 #include "user/survey/survey_result.h"
 #include "user/survey/survey_suspects.h"
 #include "user/process/proc.h"
+#include "user/target/scope_spec.h"
 #include "user/trace/cost.h"
 #include "user/trace/trace.h"
 
@@ -57,7 +60,7 @@ struct survey_driller {
 	struct survey_budget budget;
 	struct scope_spec *scopes;
 	size_t scope_count;
-	uint64_t lost[LOST_CAUSES]; /* of targets that are done */
+	uint64_t lost[LOSSES_ROOM]; /* of targets that are done */
 	pid_t wanted;		    /* 0: none */
 	uint64_t wanted_start;
 	int error; /* in a callback */
@@ -109,7 +112,7 @@ static void survey_driller_free_watched(void *ctx, struct target *target)
 
 static void survey_driller_add_lost(struct survey_driller *d, const struct target *target)
 {
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 
 	trace_lost(d->trace, target, lost);
 	for (int i = 0; i < LOST_CAUSES; i++)
@@ -580,7 +583,7 @@ uint64_t survey_driller_sample_bytes(const struct survey_driller *d)
 
 void survey_driller_totals(const struct survey_driller *d, struct survey_totals *totals)
 {
-	uint64_t lost[LOST_CAUSES] = {0};
+	uint64_t lost[LOSSES_ROOM] = {0};
 
 	if (d->trace)
 		trace_lost(d->trace, NULL, lost);

@@ -45,7 +45,7 @@ struct survey_keeper {
 	uint64_t memory_ns;   /* is looked at again then */
 	bool hungry, started; /* some wait for the next tick only; survey_keeper_started() */
 	int error;	      /* from inside a callback */
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 	struct survey_keep_report report;
 };
 
@@ -162,12 +162,12 @@ static void survey_keeper_read_last(struct survey_keeper *k, const struct kept *
 static void survey_keeper_let_go(struct survey_keeper *k, struct target *target, bool ended)
 {
 	struct kept *kept = *target_user_data(target);
-	uint64_t lost[LOST_CAUSES];
+	uint64_t lost[LOSSES_ROOM];
 
 	if (kept)
 		survey_keeper_read_last(k, kept, target, ended);
 	trace_lost(k->trace, target, lost);
-	for (int i = 0; i < LOST_CAUSES; i++)
+	for (int i = 0; i < LOSSES_ROOM; i++)
 		k->lost[i] += lost[i];
 	*target_user_data(target) = NULL;
 	if (!kept)
@@ -484,23 +484,23 @@ const struct survey_keep_report *survey_keeper_report(const struct survey_keeper
 	return &k->report;
 }
 
-void survey_keeper_add_lost(const struct survey_keeper *k, uint64_t lost[LOST_CAUSES])
+void survey_keeper_add_lost(const struct survey_keeper *k, uint64_t lost[LOSSES_ROOM])
 {
 	const struct kept *kept, *next;
-	uint64_t some[LOST_CAUSES];
+	uint64_t some[LOSSES_ROOM];
 
-	for (int i = 0; i < LOST_CAUSES; i++)
+	for (int i = 0; i < LOSSES_ROOM; i++)
 		lost[i] += k->lost[i];
 	if (!k->trace)
 		return;
 	trace_lost(k->trace, NULL, some);
-	for (int i = 0; i < LOST_CAUSES; i++)
+	for (int i = 0; i < LOSSES_ROOM; i++)
 		lost[i] += some[i];
 	HASH_ITER (hh, k->kept, kept, next) {
 		if (!kept->target)
 			continue;
 		trace_lost(k->trace, kept->target, some);
-		for (int i = 0; i < LOST_CAUSES; i++)
+		for (int i = 0; i < LOSSES_ROOM; i++)
 			lost[i] += some[i];
 	}
 }

@@ -56,7 +56,7 @@ const struct survey_keep_report *survey_keeper_report(const struct survey_keeper
 struct keep_ends *survey_keeper_ends(struct survey_keeper *keeper);
 
 /* Adds what could not be recorded so far, by enum lost_cause. */
-void survey_keeper_add_lost(const struct survey_keeper *keeper, uint64_t lost[LOST_CAUSES]);
+void survey_keeper_add_lost(const struct survey_keeper *keeper, uint64_t lost[LOSSES_ROOM]);
 
 /*
  * Calls visit with each process that the filters name and that lives, sampled or not; ends with the first that is not 0,

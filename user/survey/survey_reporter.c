@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/process/memory.h"
 #include "user/survey/keep_ends.h"
 #include "user/survey/keep_figures.h"

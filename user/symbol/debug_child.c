@@ -24,6 +24,7 @@
 
 #include "user/base/bytes.h"
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/kernel/confine.h"
 #include "user/symbol/debug_types.h"

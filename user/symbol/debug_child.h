@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/symbol/debug_places.h"
 #include "user/symbol/inlines.h"
 #include "user/symbol/type_table.h"

@@ -10,19 +10,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "user/model/frame.h"
 #include "user/process/location.h"
-#include "user/process/object.h"
-#include "user/symbol/debug_places.h"
-#include "user/symbol/type_table.h"
+#include "user/symbol/symbolizer_options.h"
 
+struct debug_place_query;
+struct debug_places;
+struct object;
 struct symbolizer;
-
-struct symbolizer_options {
-	bool inlines;	 /* expand inlined calls */
-	bool debuginfod; /* ask the servers in DEBUGINFOD_URLS when there is no debug file here */
-};
+struct type_table;
 
 /* NULL when out of memory. */
 struct symbolizer *symbolizer_new(const struct symbolizer_options *options);

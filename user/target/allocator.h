@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/abi.h"
+#include "bpf/alloc_op.h"
+#include "bpf/kinds.h"
 
 struct alloc_fn {
 	/* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */

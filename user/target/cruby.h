@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "bpf/ruby_abi.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/process/object.h"
 
 struct ruby_runtime {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/hotspot_abi.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/target/hotspot.h"
 
 /* The target's memory: how many bytes could be read. */

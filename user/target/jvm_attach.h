@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 struct jvm_asking {
 	unsigned listen_ms; /* how long the JVM may take to listen, */

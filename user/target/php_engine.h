@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "bpf/php_abi.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/process/object.h"
 
 struct php_runtime {

@@ -12,7 +12,9 @@
 #include "user/base/hash.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
+#include "user/process/object.h"
 #include "user/target/wrapper.h"
 
 /* A name that is looked for. */

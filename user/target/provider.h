@@ -11,17 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/process/object.h"
+#include "bpf/usdt_abi.h"
 #include "user/target/allocator.h"
+#include "user/target/provider_options.h"
 
-struct provider_options {
-	const char *object; /* -O: only objects whose path or file name matches; NULL: any */
-	/* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
-	const char *const *prefixes;
-	const struct alloc_fn *custom; /* --alloc-fn, --free-fn */
-	size_t custom_count;
-	bool mmap; /* --mmap */
-};
+struct object;
 
 /* Is it one of the user's own functions, not a row of the built-in table? */
 static inline bool provider_options_own(const struct provider_options *options,

@@ -10,8 +10,13 @@
 #include <libelf.h>
 #include <string.h>
 
+#include "bpf/alloc_op.h"
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
+#include "user/process/object.h"
+#include "user/target/allocator.h"
+#include "user/target/provider.h"
 
 #define ROW(n, o)                                    \
 	{                                            \

@@ -7,7 +7,8 @@
 #ifndef MEMLEAKBPF_TARGET_UNWINDER_H
 #define MEMLEAKBPF_TARGET_UNWINDER_H
 
-#include "user/target/provider.h"
+struct object;
+struct provider;
 
 /*
  * Finds them in an object, in .dynsym, or else in .symtab (static programs). 0 and *out (to be

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "bpf/abi.h"
+#include "bpf/usdt_abi.h"
 
 /*
  * Fills in the first `count` arguments; what follows them is not looked at. 0; -ENODATA when there

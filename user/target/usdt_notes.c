@@ -11,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/alloc_op.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/elf_open.h"
+#include "user/process/object.h"
+#include "user/target/provider.h"
 #include "user/target/usdt_args.h"
 
 #define NOTE_SECTION "stapsdt"

@@ -7,7 +7,8 @@
 #ifndef MEMLEAKBPF_TARGET_USDT_NOTES_H
 #define MEMLEAKBPF_TARGET_USDT_NOTES_H
 
-#include "user/target/provider.h"
+struct object;
+struct provider;
 
 /*
  * Finds the probes in the object's notes. 0 and *out (to be freed with provider_free; its rows have

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/v8_abi.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/process/object.h"
 #include "user/target/v8_calls.h"
 #include "user/target/v8_versions.h"

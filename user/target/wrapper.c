@@ -5,9 +5,13 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "bpf/alloc_op.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/process/object.h"
 #include "user/target/plt.h"
+#include "user/target/provider.h"
+#include "user/target/provider_options.h"
 
 /*
  * An allocator's function of its own, with a fast path beside the call, is longer than this;

@@ -7,8 +7,11 @@
 #define MEMLEAKBPF_TARGET_WRAPPER_H
 
 #include <libelf.h>
+#include <stdbool.h>
 
-#include "user/target/provider.h"
+struct provider;
+struct provider_fn;
+struct provider_options;
 
 /*
  * Removes from the provider the C++ operators and freeing functions that are short and directly

@@ -7,6 +7,8 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/live_table.h"
 #include "user/trace/reader.h"

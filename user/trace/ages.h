@@ -5,6 +5,8 @@
 
 #include "user/trace/trace.h"
 
+struct stack;
+
 #define STACK_AGES 8
 
 /* Blocks by age, the youngest first. Under sampling estimates, as the stack's own numbers. */

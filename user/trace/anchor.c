@@ -8,6 +8,7 @@
 
 #include "user/base/log.h"
 #include "user/probe/keeper.h"
+#include "user/probe/probe.h"
 #include "user/process/proc.h"
 #include "user/trace/slots.h"
 

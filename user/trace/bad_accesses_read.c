@@ -15,6 +15,7 @@
 #include "user/base/util.h"
 #include "user/process/pagemap.h"
 #include "user/trace/guarded.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slot_calls.h"
 #include "user/trace/slots.h"
 

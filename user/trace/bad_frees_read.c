@@ -8,6 +8,9 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
+#include "user/model/snapshot.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slot_calls.h"
 #include "user/trace/slots.h"
 

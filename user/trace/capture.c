@@ -13,11 +13,15 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/scope_abi.h"
+#include "bpf/thread.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
 #include "user/trace/exit_frames.h"
 #include "user/trace/growth.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/sleepers.h"
 #include "user/trace/slots.h"
 

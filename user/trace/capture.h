@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "bpf/config.h"
 #include "user/freeze/freeze.h"
 #include "user/trace/live_table.h"
 #include "user/trace/reader.h"

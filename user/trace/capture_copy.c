@@ -17,6 +17,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/skeleton.h"
 
 /* A tick is at most 10 ms. */
 #define TICK_WAIT_NS (20 * NS_PER_MS)

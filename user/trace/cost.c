@@ -11,6 +11,7 @@
 #include "user/probe/old.h"
 #include "user/trace/later.h"
 #include "user/trace/recursion_misses.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 
@@ -87,7 +88,7 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 	return err;
 }
 
-void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES])
+void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOSSES_ROOM])
 {
 	const uint64_t *from =
 		target ? slots_stats(trace, target->id)->lost : trace->skel->bss->shared.lost;

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "user/model/loss_room.h"
 #include "user/trace/trace.h"
 
 struct trace_cost {
@@ -32,6 +33,6 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out);
  * What has been lost on account of one target so far, by enum lost_cause; with target NULL, what
  * could not be told apart by target. Both together are what a snapshot says.
  */
-void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOST_CAUSES]);
+void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOSSES_ROOM]);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/detach.h"
 
+#include "user/trace/skeleton.h"
+
 void trace_detach(struct trace *trace, struct attachment *attachment)
 {
 	uint32_t *hands_full = &trace->skel->bss->shared.hands_full;

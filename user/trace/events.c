@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
 #include "user/gate/leftover.h"
+#include "user/probe/probe.h"
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
@@ -29,6 +30,7 @@
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/work.h"
 #include "user/unwind/finish.h"
 
 static void event_attach_new_objects(struct trace *trace, struct target *target)

@@ -7,9 +7,12 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/figures_abi.h"
+#include "user/model/snapshot.h"
 #include "user/trace/peaks.h"
 #include "user/trace/sampling.h"
 #include "user/trace/sizes_read.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 

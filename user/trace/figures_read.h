@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/config.h"
 #include "user/trace/state.h"
 
 /* Before loading: the programs' constants and the maps' sizes. 0 or -errno. */

@@ -5,6 +5,7 @@
 #include <sys/user.h>
 
 #include "user/trace/frames.h"
+#include "user/symbol/symbol.h"
 #include "user/trace/target.h"
 #include "user/trace/target_mappings.h"
 

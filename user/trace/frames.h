@@ -5,6 +5,7 @@
 
 #include <sys/user.h>
 
+#include "bpf/abi.h"
 #include "user/unwind/finish.h"
 
 /* Where a walk from the thread's registers begins. */

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/abi.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/gate/gate.h"
+#include "user/probe/probe.h"
 #include "user/process/proc.h"
 #include "user/trace/gated_functions.h"
 #include "user/trace/target_mappings.h"

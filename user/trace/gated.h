@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_TRACE_GATED_H
 #define MEMLEAKBPF_TRACE_GATED_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/trace/target.h"
 
 struct gated;

@@ -10,6 +10,7 @@
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
+#include "user/probe/probe.h"
 #include "user/target/wrapper.h"
 #include "user/trace/guarded.h"
 

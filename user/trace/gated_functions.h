@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
 #define MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/gate/gate.h"
 #include "user/trace/object_text.h"
 #include "user/trace/target.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
 #include "user/process/memory.h"
 #include "user/trace/growth_maps.h"
 

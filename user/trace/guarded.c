@@ -10,13 +10,13 @@
 #include <bpf/bpf.h>
 
 #include "user/base/clock.h"
+#include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/guard/guard.h"
-#include "user/guard/guard_layout.h"
 #include "user/guard/guard_stub.h"
 #include "user/kernel/feature_machine.h"
 #include "user/trace/guard_faults.h"
 #include "user/trace/guarded_functions.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/turn.h"
 

@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_TRACE_GUARDED_FUNCTIONS_H
 #define MEMLEAKBPF_TRACE_GUARDED_FUNCTIONS_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/guard/guard.h"
 #include "user/target/image.h"
 #include "user/trace/object_text.h"

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
 #define MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/guard/guard_names.h"
 #include "user/target/image.h"
 

@@ -5,6 +5,7 @@
 
 #include "user/base/clock.h"
 #include "user/trace/state.h"
+#include "user/trace/work.h"
 
 /* For so long we come first after a process has been held. */
 #define HURRY_ON_NS NS_PER_S

@@ -13,6 +13,7 @@
 #include "user/process/maps.h"
 #include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_java.h"
 
 #define ROW_PAUSE_NS 500000 /* of these, */

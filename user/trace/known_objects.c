@@ -13,6 +13,7 @@
 #include "user/target/usdt_notes.h"
 #include "user/trace/make_way.h"
 #include "user/trace/scopes.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 #include "user/trace/usdt_rows.h"

@@ -7,6 +7,7 @@
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/gated.h"
 #include "user/trace/reader.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 

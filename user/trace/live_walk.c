@@ -7,11 +7,14 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/config.h"
+#include "bpf/figures_abi.h"
 #include "bpf/live_filter.h"
 #include "bpf/scope_abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 
 /* Entries of one system call. A bucket's must fit. */

@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_TRACE_MAKE_WAY_H
 #define MEMLEAKBPF_TRACE_MAKE_WAY_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/probe/probe.h"
 #include "user/target/image.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/gate/leads.h"
 #include "user/target/image.h"
 

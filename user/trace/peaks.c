@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/figures_abi.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
 #include "user/trace/slots.h"
 #include "user/trace/target.h"
 

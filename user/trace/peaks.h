@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/config.h"
 #include "user/trace/state.h"
 
 struct target;

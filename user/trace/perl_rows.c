@@ -7,6 +7,7 @@
 
 #include "user/base/util.h"
 #include "user/trace/runtime_rows.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_perl.h"
 
 static void perl_rows_end(struct trace *trace, struct target *target)

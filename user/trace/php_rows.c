@@ -7,6 +7,7 @@
 
 #include "user/base/util.h"
 #include "user/trace/runtime_rows.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_php.h"
 
 static void php_rows_end(struct trace *trace, struct target *target)

@@ -8,6 +8,7 @@
 
 #include "user/base/log.h"
 #include "user/trace/known_objects.h"
+#include "user/trace/skeleton.h"
 
 static const struct runtime_pool *pool_rows_of(const struct known_object *known)
 {

@@ -3,6 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PROGRAMS_H
 #define MEMLEAKBPF_TRACE_PROGRAMS_H
 
+#include "user/probe/attach.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/trace.h"
 

@@ -12,6 +12,7 @@
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"
+#include "user/trace/skeleton.h"
 
 static const char *python_rows_refusal(const struct trace *trace, const struct known_python *python)
 {

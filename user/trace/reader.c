@@ -25,6 +25,7 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target_java.h"
 #include "user/trace/target_v8.h"
+#include "user/trace/work.h"
 
 /* About 150 ns a block: 40 ms. */
 #define AGES_MAX_BLOCKS 262144

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "bpf/config.h"
 #include "user/trace/target.h"
 
 /* For the ages of live blocks: they count from the first reading. 0 or -errno. */

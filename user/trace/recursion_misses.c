@@ -7,7 +7,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/log.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/state.h"
 
 uint64_t recursion_misses_of_program(int fd)

@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/kernel/privilege.h"
 #include "user/trace/libbpf_messages.h"
+#include "user/trace/skeleton.h"
 
 /* ---- what is done instead ----------------------------------------------------------------- */
 

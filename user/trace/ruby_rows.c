@@ -10,6 +10,7 @@
 #include "user/base/util.h"
 #include "user/freeze/tls.h"
 #include "user/trace/runtime_rows.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_ruby.h"
 
 static void ruby_rows_end(struct trace *trace, struct target *target)

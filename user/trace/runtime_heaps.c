@@ -12,6 +12,7 @@
 #include "user/base/page.h"
 #include "user/freeze/resident.h"
 #include "user/heap/v8_page.h"
+#include "user/model/snapshot.h"
 #include "user/process/maps.h"
 #include "user/target/hotspot.h"
 #include "user/trace/known_objects.h"

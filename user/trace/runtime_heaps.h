@@ -6,7 +6,6 @@
 #ifndef MEMLEAKBPF_TRACE_RUNTIME_HEAPS_H
 #define MEMLEAKBPF_TRACE_RUNTIME_HEAPS_H
 
-#include "user/model/snapshot.h"
 #include "user/trace/target.h"
 
 /*

@@ -6,6 +6,7 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/log.h"
 #include "user/target/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"

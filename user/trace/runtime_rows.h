@@ -13,7 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/runtime_abi.h"
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/process/object.h"
 #include "user/target/image.h"
 #include "user/target/runtime.h"

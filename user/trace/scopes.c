@@ -7,11 +7,16 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/probe/probe.h"
 #include "user/process/object.h"
 #include "user/symbol/function_match.h"
+#include "user/symbol/symbol.h"
+#include "user/target/scope_spec.h"
 #include "user/trace/scopes_internal.h"
+#include "user/trace/skeleton.h"
 
 /* What one object may have, a glob's too: each takes several probes. */
 #define FUNCTIONS_MAX 256

@@ -6,6 +6,9 @@
 #ifndef MEMLEAKBPF_TRACE_SCOPES_H
 #define MEMLEAKBPF_TRACE_SCOPES_H
 
+#include "bpf/scope_abi.h"
+#include "user/model/snapshot.h"
+#include "user/target/provider.h"
 #include "user/trace/state.h"
 #include "user/trace/target.h"
 

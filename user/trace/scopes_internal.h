@@ -3,9 +3,12 @@
 #ifndef MEMLEAKBPF_TRACE_SCOPES_INTERNAL_H
 #define MEMLEAKBPF_TRACE_SCOPES_INTERNAL_H
 
+#include "bpf/scope_abi.h"
 #include "user/symbol/debug_places.h"
 #include "user/symbol/function_match.h"
 #include "user/trace/state.h"
+
+struct object;
 
 /* Values of a function's tag that are told apart. */
 #define SCOPE_TAGS 256

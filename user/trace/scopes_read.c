@@ -13,6 +13,7 @@
 #include "user/trace/sampling.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 

@@ -8,7 +8,9 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/symbol/symbol.h"
 #include "user/target/image.h"
+#include "user/target/scope_spec.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
 #include "user/trace/target_runtimes.h"

@@ -14,6 +14,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/proc.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/spawn.h"
 

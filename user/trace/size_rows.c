@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/config.h"
 #include "user/base/hash.h"
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
 #include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 

@@ -8,6 +8,8 @@
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 
 /* Entries of one system call. */

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "bpf/config.h"
 #include "user/trace/size_rows.h"
 #include "user/trace/state.h"
 

@@ -9,12 +9,14 @@
 #include <bpf/bpf.h>
 
 #include "bpf/abi.h"
+#include "bpf/figures_abi.h"
 #include "bpf/scope_abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
 #include "user/trace/sampling.h"
 #include "user/trace/scopes.h"
+#include "user/trace/skeleton.h"
 
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t slots_array_bytes(const struct bpf_map *map)

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi.h"
 #include "user/trace/state.h"
+
+struct bpf_map;
 
 /* A mapped array of the kernel's, rows of whole 8 bytes: 0 or -errno, logged. */
 int slots_map_array(const struct bpf_map *map, void **out);

@@ -10,11 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/figures_abi.h"
-#include "user/base/clock.h"
+#include "bpf/usdt_abi.h"
 #include "user/gate/nop.h"
 #include "user/model/missing.h"
-#include "user/trace/skeleton.h"
+#include "user/probe/attach.h"
 #include "user/trace/trace.h"
 
 /* later.h */
@@ -102,17 +101,5 @@ struct trace {
 	uint64_t held_ns;      /* when a process was held last */
 	bool events_unhandled; /* no memory to follow what an event told */
 };
-
-/*
- * We have done something. Who is held is held for as long as that goes on, and after one that was held in vain the next ones
- * are held again (bpf/hold.h, bpf/wait.h).
- */
-static inline void trace_note_work(struct trace *trace)
-{
-	struct shared *shared = &trace->skel->bss->shared;
-
-	__atomic_store_n(&shared->worked_ns, monotonic_ns(), __ATOMIC_RELEASE);
-	__atomic_store_n(&shared->waited_ns, 0, __ATOMIC_RELEASE);
-}
 
 #endif

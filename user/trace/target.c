@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/symbol/symbol.h"
 #include "user/trace/peaks.h"
 #include "user/trace/target.h"
 
@@ -15,6 +16,7 @@
 #include "user/trace/gated.h"
 #include "user/trace/guarded.h"
 #include "user/trace/growth.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_java.h"
 #include "user/trace/target_perl.h"
@@ -319,7 +321,7 @@ void target_identify(struct trace *trace, struct target *target)
 		target->has_names = !symbolizer_note_process(trace->symbolizer, target->pid);
 }
 
-void target_add_lost(const struct target *target, uint64_t lost[LOST_CAUSES])
+void target_add_lost(const struct target *target, uint64_t lost[LOSSES_ROOM])
 {
 	lost[LOST_JAVA] += target->java ? target->java->unnamed : 0;
 	lost[LOST_V8] += target->v8 ? target->v8->unnamed : 0;

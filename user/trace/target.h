@@ -10,6 +10,8 @@
 
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
+#include "user/model/bad_access.h"
+#include "user/model/loss_room.h"
 #include "user/model/process_end.h"
 #include "user/model/untraced_heaps.h"
 #include "user/gate/gate.h"
@@ -158,7 +160,7 @@ struct target *target_by_pid(const struct trace *trace, pid_t pid);
 void target_identify(struct trace *trace, struct target *target);
 
 /* What is counted here, and not by the programs, of what has been lost on its account. */
-void target_add_lost(const struct target *target, uint64_t lost[LOST_CAUSES]);
+void target_add_lost(const struct target *target, uint64_t lost[LOSSES_ROOM]);
 
 /* None of its code has run: it waits for us. */
 bool target_is_held(const struct trace *trace, const struct target *target);

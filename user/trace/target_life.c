@@ -15,6 +15,7 @@
 #include "user/process/proc.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_ends.h"
 

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 
 #include "user/base/log.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 
 enum known_role teller_role(const struct target *target)

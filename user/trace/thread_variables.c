@@ -13,7 +13,9 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/freeze/tls.h"
+#include "user/heap/held_by.h"
 #include "user/process/proc.h"
+#include "user/symbol/symbol.h"
 #include "user/trace/target.h"
 
 /* What an object's file says: read once, for each verdict asks about several places. */

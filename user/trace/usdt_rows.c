@@ -6,8 +6,11 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/abi.h"
 #include "user/base/log.h"
+#include "user/probe/probe.h"
 #include "user/process/object.h"
+#include "user/trace/skeleton.h"
 
 static int usdt_row_of(struct trace *trace, const struct usdt_spec *spec, uint32_t *row)
 {

@@ -14,6 +14,7 @@
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_v8.h"
 
 static void v8_rows_end(struct trace *trace, struct target *target)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi.h"
 #include "bpf/unwind.h"
 #include "user/unwind/publish.h"
 

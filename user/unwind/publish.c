@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/unwind/tables.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 

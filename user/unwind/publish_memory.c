@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bpf/abi.h"
+
 struct memory_backend {
 	struct unwind_rule rules[UNWIND_MAX_RULES];
 	struct unwind_target targets[ABI_TARGET_SLOTS];

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 
 #include "user/unwind/cfi.h"
 

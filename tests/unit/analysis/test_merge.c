@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/borrowed_report.h"
+#include "bpf/lost_cause.h"
 #include "user/analysis/merge.h"
 #include "user/base/util.h"
 

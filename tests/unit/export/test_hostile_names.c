@@ -13,7 +13,9 @@
 
 #include "tests/unit/sample_inspection.h"
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/kinds.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
 #include "user/model/comparison.h"
 
 /* ESC, CSI in one character, DEL, RIGHT-TO-LEFT OVERRIDE, BEL, LINE SEPARATOR; no UTF-8 last. */

@@ -13,6 +13,7 @@
 #include <malloc.h>
 
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 
 #define DATA_BEGINS "<script type=\"application/json\" id=\"data\">\n"

@@ -13,7 +13,9 @@
 
 #include "tests/unit/sample_inspection.h"
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/kinds.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
 
 /* Keys as a set. */
 static void add(struct json_object *set, const char *key)

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/kinds.h"
 #include "user/base/util.h"
+#include "user/model/bad_free.h"
 #include "user/recording/recording.h"
 
 #define BAD_FREES 3

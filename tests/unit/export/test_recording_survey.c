@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 #include "user/export/export.h"
 #include "user/recording/recording.h"

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 #include "user/export/survey_metrics.h"
 

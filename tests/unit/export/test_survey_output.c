@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/borrowed_report.h"
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 #include "user/export/export.h"
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 
 static const struct export_options plain;

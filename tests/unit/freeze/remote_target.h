@@ -30,6 +30,7 @@
 #include "tests/unit/freeze/registers_kept.h"
 #include "tests/unit/open_descriptors.h"
 #include "user/base/clock.h"
+#include "user/gate/stub_layout.h"
 
 #define NAP_NS (5 * NS_PER_MS)
 

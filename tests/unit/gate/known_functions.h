@@ -3,6 +3,8 @@
 #ifndef MEMLEAKBPF_TESTS_GATE_KNOWN_FUNCTIONS_H
 #define MEMLEAKBPF_TESTS_GATE_KNOWN_FUNCTIONS_H
 
+#include "user/gate/stub_layout.h"
+
 #define ALIGNED "St11align_val_t"
 #define NOTHROW "RKSt9nothrow_t"
 

@@ -10,6 +10,7 @@
 #include "tests/unit/heap/fake_image.h"
 #include "user/heap/reach.h"
 #include "user/heap/walker.h"
+#include "user/model/snapshot.h"
 
 #define DATA  0x555555600000ull /* writable data of the program: roots */
 #define HEAP  0x555555700000ull

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * The classes that marking gives, on images made by hand; memcheck's rules are in Valgrind's
- * manual, 4.2.8.
- */
+/* The classes that marking gives, on images made by hand; the rules are in Valgrind's manual, 4.2.8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +11,7 @@
 #include "tests/unit/heap/fake_image.h"
 #include "user/heap/block_index.h"
 #include "user/heap/reach.h"
+#include "user/model/snapshot.h"
 
 #define DATA 0x555555600000ull /* writable data of the program: roots */
 #define HEAP 0x555555700000ull

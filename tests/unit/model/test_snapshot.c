@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "bpf/lost_cause.h"
+#include "user/model/lost_causes.h"
 #include "user/model/snapshot.h"
 
 static void check_key(const char *name)

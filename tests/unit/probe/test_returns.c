@@ -13,6 +13,7 @@
 #include "user/base/util.h"
 #include "user/probe/probe.h"
 #include "user/probe/returns.h"
+#include "user/process/object.h"
 #include "user/target/unwinder.h"
 
 #define BASE 0x1000

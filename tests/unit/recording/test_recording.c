@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/sample_snapshot.h"
+#include "bpf/lost_cause.h"
 #include "user/base/util.h"
 #include "user/model/frame_table.h"
 #include "user/recording/recording.h"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/sides.h"
+#include "user/process/object.h"
 #include "user/symbol/symbol.h"
 
 struct fixture {

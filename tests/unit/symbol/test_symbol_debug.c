@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "user/base/util.h"
+#include "user/symbol/type_table.h"
 
 /*
  * A program "plain", its debug file "plain.debug" and "stripped", which names that file. The

@@ -12,7 +12,9 @@
 
 #include "tests/unit/target/cached.h"
 #include "tests/unit/test_proc_child.h"
+#include "bpf/alloc_op.h"
 #include "user/base/util.h"
+#include "user/target/provider.h"
 #include "user/target/usdt_args.h"
 #include "user/target/usdt_notes.h"
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
+#include "user/model/snapshot.h"
 #include "user/trace/growth.h"
 #include "user/trace/growth_maps.h"
 

@@ -10,6 +10,7 @@
 
 #include "user/base/util.h"
 #include "user/trace/refused.h"
+#include "user/trace/skeleton.h"
 
 static const struct refused_row *row_of(const char *program)
 {

@@ -16,6 +16,8 @@
 
 #include "user/base/clock.h"
 #include "user/freeze/tls.h"
+#include "user/heap/held_by.h"
+#include "user/symbol/symbol.h"
 #include "user/trace/target.h"
 #include "user/trace/thread_variables.h"
 

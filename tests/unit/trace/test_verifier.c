@@ -20,6 +20,8 @@
 #include "tests/unit/trace/best_plan.h"
 #include "tests/unit/trace/stack_chain.h"
 #include "user/base/util.h"
+#include "user/model/scope_sums.h"
+#include "user/target/scope_spec.h"
 #include "user/trace/programs.h"
 
 /* Not a third of the kernel's limit: what is asked for with all options at once. */
