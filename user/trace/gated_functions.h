@@ -5,7 +5,7 @@
 
 #include "user/base/reason.h"
 #include "user/gate/gate.h"
-#include "user/trace/object_text.h"
+#include "user/patch/object_text.h"
 #include "user/trace/target.h"
 
 struct gated_functions {

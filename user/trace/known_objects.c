@@ -11,7 +11,7 @@
 #include "user/target/cpython_code_end.h"
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
-#include "user/trace/make_way.h"
+#include "user/patch/make_way.h"
 #include "user/trace/scopes.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slots.h"

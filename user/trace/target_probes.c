@@ -13,7 +13,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
 #include "user/trace/guarded.h"
-#include "user/trace/make_way.h"
+#include "user/patch/make_way.h"
 #include "user/trace/pool_rows.h"
 #include "user/trace/java_rows.h"
 #include "user/trace/perl_rows.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/object_text.h"
+#include "user/patch/object_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which of the objects that a process maps has the allocator that may be guarded. Private to user/trace. */
-#ifndef MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
-#define MEMLEAKBPF_TRACE_GUARDED_OBJECTS_H
+/* Which of the objects that a process maps has the allocator that may be guarded. */
+#ifndef MEMLEAKBPF_PATCH_GUARDED_OBJECTS_H
+#define MEMLEAKBPF_PATCH_GUARDED_OBJECTS_H
 
 #include "user/base/reason.h"
 #include "user/guard/guard_names.h"

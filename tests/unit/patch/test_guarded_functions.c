@@ -31,7 +31,7 @@ int main(void)
 #include "user/base/util.h"
 #include "user/guard/guard.h"
 #include "user/guard/guard_layout.h"
-#include "user/trace/guarded_functions.h"
+#include "user/patch/guarded_functions.h"
 
 static struct gate_nop nop;
 static struct object_cache *objects;

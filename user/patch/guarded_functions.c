@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/guarded_functions.h"
+#include "user/patch/guarded_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "user/guard/guard_names.h"
 #include "user/process/elf_symbols.h"
 #include "user/target/plt.h"
-#include "user/trace/guarded_objects.h"
+#include "user/patch/guarded_objects.h"
 
 /* prctl and syscall: what may give a thread a filter. */
 #define LEAVE_FUNCTIONS 2

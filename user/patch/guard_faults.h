@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The page faults of a process's threads, those to come too, given to a BPF program. Private to user/trace. */
-#ifndef MEMLEAKBPF_TRACE_GUARD_FAULTS_H
-#define MEMLEAKBPF_TRACE_GUARD_FAULTS_H
+/* The page faults of a process's threads, those to come too, given to a BPF program. */
+#ifndef MEMLEAKBPF_PATCH_GUARD_FAULTS_H
+#define MEMLEAKBPF_PATCH_GUARD_FAULTS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

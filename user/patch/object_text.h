@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The code of one object as its file has it, and where a process maps that. Private to user/trace. */
-#ifndef MEMLEAKBPF_TRACE_OBJECT_TEXT_H
-#define MEMLEAKBPF_TRACE_OBJECT_TEXT_H
+/* The code of one object as its file has it, and where a process maps that. */
+#ifndef MEMLEAKBPF_PATCH_OBJECT_TEXT_H
+#define MEMLEAKBPF_PATCH_OBJECT_TEXT_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * No probe comes to where a gate's jump stands: the kernel goes on behind the instruction that the
- * file has there, which within a jump is the process's end. Private to user/trace.
+ * file has there, which within a jump is the process's end.
  */
-#ifndef MEMLEAKBPF_TRACE_MAKE_WAY_H
-#define MEMLEAKBPF_TRACE_MAKE_WAY_H
+#ifndef MEMLEAKBPF_PATCH_MAKE_WAY_H
+#define MEMLEAKBPF_PATCH_MAKE_WAY_H
 
 #include "user/base/reason.h"
 #include "user/probe/probe.h"

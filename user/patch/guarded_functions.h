@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Which functions of a process's allocator get a guard: all that take a block, or none. Private to
- * user/trace.
- */
-#ifndef MEMLEAKBPF_TRACE_GUARDED_FUNCTIONS_H
-#define MEMLEAKBPF_TRACE_GUARDED_FUNCTIONS_H
+/* Which functions of a process's allocator get a guard: all that take a block, or none. */
+#ifndef MEMLEAKBPF_PATCH_GUARDED_FUNCTIONS_H
+#define MEMLEAKBPF_PATCH_GUARDED_FUNCTIONS_H
 
 #include "user/base/reason.h"
 #include "user/guard/guard.h"
 #include "user/target/image.h"
-#include "user/trace/object_text.h"
+#include "user/patch/object_text.h"
 
 struct guarded_functions {
 	struct gate_wanted *items;

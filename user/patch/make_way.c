@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/make_way.h"
+#include "user/patch/make_way.h"
 
 #include <errno.h>
 #include <stdlib.h>

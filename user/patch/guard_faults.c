@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/guard_faults.h"
+#include "user/patch/guard_faults.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

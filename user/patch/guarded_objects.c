@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/guarded_objects.h"
+#include "user/patch/guarded_objects.h"
 
 #include <errno.h>
 #include <stdlib.h>
