@@ -36,4 +36,4 @@ rooms_with_bpf := freeze target probe patch unwind trace survey cli
 bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.
-objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=120 bpf/alloc_op.h=60
+objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=120 bpf/alloc_op.h=80

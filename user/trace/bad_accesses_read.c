@@ -78,9 +78,9 @@ static enum access_mode touch_mode(const struct trace *trace, const struct targe
 				   const struct guard_touch_event *event)
 {
 	uint64_t word = touch_wait(target->pid, event->address);
-	const struct guard_block block = guarded_block(trace, target, event->place);
+	const struct guard_block block = guarded_block(trace->patches, target->patched, event->place);
 
-	if (!word || block.told != event->life || !guarded_still(target, event->place, event->life))
+	if (!word || block.told != event->life || !guarded_still(target->patched, event->place, event->life))
 		return ACCESS_UNKNOWN;
 	if (word & PAGEMAP_FILE && word & PAGEMAP_PRESENT)
 		return ACCESS_READ;
@@ -103,7 +103,7 @@ void bad_accesses_touched(struct trace *trace, struct target *target,
 {
 	struct bad_access_modes *known;
 
-	guarded_note_touch(target, event);
+	guarded_note_touch(target_patched(target), event);
 	if (event->key.kind == GUARD_TOUCHED_AMID)
 		return;
 	known = modes_find(trace, &event->key);
@@ -229,7 +229,7 @@ void bad_accesses_sum(struct trace *trace, struct target *only)
 void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out)
 {
 	*out = (struct guard_figures){0};
-	guarded_read(trace, target, &out->state);
+	guarded_read(trace->patches, target_patched(target), &out->state);
 	memcpy(out->bad_accesses, target->bad_accesses, sizeof(out->bad_accesses));
 }
 

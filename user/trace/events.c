@@ -29,6 +29,7 @@
 #include "user/trace/target_ends.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
+#include "user/trace/target_patches.h"
 #include "user/trace/target_probes.h"
 #include "user/trace/work.h"
 #include "user/unwind/finish.h"
@@ -82,7 +83,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	target->late = trace->options.children == CHILDREN_LATE;
 	target->held = event->held;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
-	guarded_refuse(target, "it was forked from a process, and is no program of its own");
+	guarded_refuse(target->patched, "it was forked from a process, and is no program of its own");
 	unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);
@@ -332,7 +333,7 @@ static size_t event_drop_gate(const struct target *target, struct location *loca
 {
 	size_t n = 0;
 
-	if (!target->guarded || !target->has_gate)
+	if (!guarded_is(target->patched) || !target->has_gate)
 		return count;
 	for (size_t i = 0; i < count; i++) {
 		const struct object *object = locations[i].object;
@@ -552,7 +553,7 @@ static int events_take_in(struct trace *trace, size_t *count)
 	}
 	free(events);
 	/* While those that have loaded libraries wait. */
-	guarded_look_all(trace);
+	target_patches_look(trace);
 	/* Before what takes long: targets that have loaded libraries wait for it. */
 	__atomic_store_n(&trace->skel->bss->shared.handled_ns, start, __ATOMIC_RELEASE);
 	targets_publish(trace);

@@ -10,11 +10,14 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/gate/gate.h"
-#include "user/probe/probe.h"
-#include "user/process/proc.h"
 #include "user/trace/gated_functions.h"
-#include "user/trace/target_mappings.h"
+#include "user/trace/patches_internal.h"
 #include "user/trace/turn.h"
+#include "user/probe/attach.h"
+#include "user/probe/probe.h"
+#include "user/process/object.h"
+#include "user/target/image.h"
+#include "user/target/provider.h"
 
 struct gated {
 	struct gate *gate;
@@ -23,10 +26,10 @@ struct gated {
 
 /* ---- probes ------------------------------------------------------------------------------- */
 
-static int gated_attach(const struct trace *trace, const struct gated_functions *functions,
+static int gated_attach(const struct patches *patches, const struct gated_functions *functions,
 			struct gated *gated, char reason[static REASON_MAX])
 {
-	const struct attach_programs *programs = &trace->programs;
+	const struct attach_programs *programs = patches->kernel.programs;
 	const struct bpf_program *const by_event[] = {
 		[GATE_ALLOCATED] = programs->gate_alloc,
 		[GATE_FREED] = programs->gate_free,
@@ -50,7 +53,7 @@ static int gated_attach(const struct trace *trace, const struct gated_functions 
 						.offset = sites[i].offset,
 						.cookie = told_cookie(op, pc).value};
 	}
-	err = attach_told(trace->options.attach, programs, probes, count, gate_path(gated->gate),
+	err = attach_told(patches->options.attach, programs, probes, count, gate_path(gated->gate),
 			  &gated->attachment);
 	return err ? refuse(reason, err, "no probes can be put into its memory: %s", strerror(-err))
 		   : 0;
@@ -58,93 +61,36 @@ static int gated_attach(const struct trace *trace, const struct gated_functions 
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* 0, or -errno with the reason why there are none. */
-static int gated_try(struct trace *trace, char reason[static REASON_MAX])
-{
-	int err;
-
-	if (trace->options.old)
-		return refuse(reason, -EOPNOTSUPP,
-			      "kernels before 5.15 hand no cookie to a probe's program, which the "
-			      "gate needs");
-	err = gate_nop_choose(&trace->gate_nop);
-	return err ? refuse(reason, err, "no probes in memory of a process (%s: %s)",
-			    trace->gate_nop.step, strerror(-err))
-		   : 0;
-}
-
-int gated_prepare(struct trace *trace)
-{
-	char reason[REASON_MAX];
-	int err = trace->options.gate ? gated_try(trace, reason) : 0;
-
-	if (!err)
-		return 0;
-	if (trace->options.gate_only) {
-		log_error("--attach gate: %s", reason);
-		return err;
-	}
-	log_info("probes, and not the gate: %s", reason);
-	trace->options.gate = false;
-	return 0;
-}
-
-int trace_gate_suits(const struct trace *trace, const struct target *target,
-		     char reason[static REASON_MAX])
-{
-	if (target->tells)
-		return refuse(reason, -EOPNOTSUPP, "it tells of its memory itself (--attach usdt)");
-	if (!trace->lifts_filters && proc_has_filter(target->pid))
-		return refuse(
-			reason, -EPERM,
-			"a seccomp filter watches its system calls, and what lifting it takes "
-			"has been given up: start with --gate");
-	return 0;
-}
-
-int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_MAX])
-{
-	int err = wanted ? gated_try(trace, reason) : 0;
-
-	if (!err && wanted && !trace->programs.gate)
-		err = refuse(reason, -EOPNOTSUPP,
-			     "it does not go with the options that were given");
-	if (!err)
-		trace->options.gate = wanted;
-	return err;
-}
-
-static int gated_open(struct trace *trace, struct target *target,
+static int gated_open(struct patches *patches, struct patched *patched,
 		      const struct gated_functions *functions, struct gated *gated,
 		      char reason[static REASON_MAX])
 {
 	const struct gate_request request = {
-		.pid = target->pid,
+		.pid = patched->process.pid,
 		.functions = functions->items,
 		.count = functions->count,
 		.text = functions->text.bytes,
 		.text_address = functions->text.address,
 		.text_size = functions->text.size,
-		.mean = trace->options.sample_bytes,
-		.level = trace->level,
-		/* It waits for us, or has just mapped the allocator. */
-		.hold = target->runs || target->late ? NULL : &target->gate_hold,
-		.nop = &trace->gate_nop,
+		.mean = patches->options.sample_bytes,
+		.level = patches->level,
+		.hold = patched->process.waits ? &patched->hold : NULL,
+		.nop = &patches->nop,
 	};
 	int err = gate_open(&request, &gated->gate, reason);
 
-	err = err ?: gated_attach(trace, functions, gated, reason);
+	err = err ?: gated_attach(patches, functions, gated, reason);
 	/*
 	 * It goes on from there, and further libraries may have been mapped: records of them are
 	 * still to be handled.
 	 */
-	if (!err && request.hold && !image_fill(target->image))
-		target_publish(trace, target);
+	if (!err && request.hold && !image_fill(patched->process.image))
+		patches->kernel.mapped(patches->kernel.ctx, patched->process.id);
 	return err ?: gate_start(gated->gate, reason);
 }
 
-static void gated_take_down(struct trace *trace, const struct target *target, struct gated *gated,
-			    bool gone)
+static void gated_take_down(struct patches *patches, const struct patched *patched,
+			    struct gated *gated, bool gone)
 {
 	char reason[REASON_MAX] = "";
 	int err;
@@ -153,44 +99,45 @@ static void gated_take_down(struct trace *trace, const struct target *target, st
 	if (err && err != -ESRCH)
 		log_warn("process %d (%s): the gate's jumps stay in it, and do nothing but cost a "
 			 "few ns a call: %s",
-			 target->pid, target->comm, reason);
-	trace_detach(trace, gated->attachment);
+			 patched->process.pid, patched->process.comm, reason);
+	patches->kernel.detach(patches->kernel.ctx, gated->attachment);
 	free(gated);
 }
 
-static int gated_try_new(struct trace *trace, struct target *target, const struct probe_set *set,
-			 struct gated **out, char reason[static REASON_MAX])
+static int gated_try_new(struct patches *patches, struct patched *patched,
+			 const struct probe_set *set, struct gated **out,
+			 char reason[static REASON_MAX])
 {
 	struct gated *gated = calloc(1, sizeof(*gated));
 	struct gated_functions functions = {0};
 	int err = gated ? 0 : refuse(reason, -ENOMEM, "no memory");
 
-	err = err ?: gated_functions_find(target, set, &functions, reason);
-	err = err ?: gated_open(trace, target, &functions, gated, reason);
+	err = err ?: gated_functions_find(patched, set, &functions, reason);
+	err = err ?: gated_open(patches, patched, &functions, gated, reason);
 	gated_functions_free(&functions);
 	if (err) {
-		gated_take_down(trace, target, gated, false);
+		gated_take_down(patches, patched, gated, false);
 		return err;
 	}
-	log_debug("process %d (%s): a gate before %s; %s stood still for %.2f ms", target->pid,
-		  target->comm, object_name(set->provider->object),
+	log_debug("process %d (%s): a gate before %s; %s stood still for %.2f ms",
+		  patched->process.pid, patched->process.comm, object_name(set->provider->object),
 		  gate_held_ns(gated->gate) ? "it waited, and" : "a thread",
 		  (double)gate_pause_ns(gated->gate) / 1e6);
 	*out = gated;
 	return 0;
 }
 
-int gated_new(struct trace *trace, struct target *target, const struct probe_set *set,
+int gated_new(struct patches *patches, struct patched *patched, const struct probe_set *set,
 	      struct gated **out, char reason[static REASON_MAX])
 {
 	uint64_t until = turn_patience();
 	int err;
 
 	do {
-		TURN turn = turn_begin(trace, target);
+		TURN turn = turn_begin(patches, patched);
 
-		err = gated_try_new(trace, target, set, out, reason);
-	} while (turn_again(target, err, until));
+		err = gated_try_new(patches, patched, set, out, reason);
+	} while (turn_again(patched, err, until));
 	return err;
 }
 
@@ -211,10 +158,11 @@ uint64_t gated_held_ns(const struct gated *gated)
 	return gate_held_ns(gated->gate);
 }
 
-void gated_free(struct trace *trace, const struct target *target, struct gated *gated, bool gone)
+void gated_free(struct patches *patches, const struct patched *patched, struct gated *gated,
+		bool gone)
 {
-	TURN turn = gated && !gone ? turn_begin(trace, target) : -1;
+	TURN turn = gated && !gone ? turn_begin(patches, patched) : -1;
 
 	if (gated)
-		gated_take_down(trace, target, gated, gone);
+		gated_take_down(patches, patched, gated, gone);
 }

@@ -10,9 +10,10 @@
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
+#include "user/trace/guarded.h"
+#include "user/trace/patches_internal.h"
 #include "user/probe/probe.h"
 #include "user/target/wrapper.h"
-#include "user/trace/guarded.h"
 
 /* ---- what kind of function it is ---------------------------------------------------------- */
 
@@ -221,10 +222,11 @@ static int gated_add(const struct leads_object *object, const struct probe_set *
 	return 0;
 }
 
-int gated_functions_find(const struct target *target, const struct probe_set *set,
+int gated_functions_find(const struct patched *patched, const struct probe_set *set,
 			 struct gated_functions *out, char reason[static REASON_MAX])
 {
 	const struct provider *provider = set->provider;
+	const struct image *image = patched->process.image;
 	struct leads_object object;
 	int err;
 
@@ -234,13 +236,13 @@ int gated_functions_find(const struct target *target, const struct probe_set *se
 	};
 	err = out->items && out->pcs ? 0 : refuse(reason, -ENOMEM, "no memory");
 	err = err
-		      ?: object_text_read(target->image, provider->object, provider->fns[0].offset,
+		      ?: object_text_read(image, provider->object, provider->fns[0].offset,
 					  &out->text, reason);
 	if (err)
 		return err;
-	object = object_text_leads(&out->text, target->image);
+	object = object_text_leads(&out->text, image);
 	for (size_t i = 0; i < provider->count && !err; i++)
-		err = gated_add(&object, set, guarded_has(target, provider->object),
+		err = gated_add(&object, set, guarded_has(patched, provider->object),
 				&provider->fns[i], out, reason);
 	err = err ?: gated_find_callers(&object, out, reason);
 	err = err ?: gated_check_callers(&object, provider->object, out, reason);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which functions of an allocator get a gate, and what they are. Private to user/trace. */
-#ifndef MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
-#define MEMLEAKBPF_TRACE_GATED_FUNCTIONS_H
+/* Which functions of an allocator get a gate, and what they are. */
+#ifndef MEMLEAKBPF_PATCH_GATED_FUNCTIONS_H
+#define MEMLEAKBPF_PATCH_GATED_FUNCTIONS_H
 
 #include "user/base/reason.h"
 #include "user/gate/gate.h"
 #include "user/patch/object_text.h"
-#include "user/trace/target.h"
+
+struct patched;
+struct probe_set;
 
 struct gated_functions {
 	struct gate_wanted *items;
@@ -16,10 +18,10 @@ struct gated_functions {
 };
 
 /*
- * All that need one, of the set's object in the target. 0; or -errno with the reason: then the
+ * All that need one, of the set's object in the process. 0; or -errno with the reason: then the
  * object is to have none. gated_functions_free() in any case.
  */
-int gated_functions_find(const struct target *target, const struct probe_set *set,
+int gated_functions_find(const struct patched *patched, const struct probe_set *set,
 			 struct gated_functions *out, char reason[static REASON_MAX]);
 void gated_functions_free(struct gated_functions *functions);
 

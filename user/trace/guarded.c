@@ -13,12 +13,12 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/guard/guard_stub.h"
-#include "user/kernel/feature_machine.h"
+#include "user/model/bad_access.h"
 #include "user/patch/guard_faults.h"
 #include "user/patch/guarded_functions.h"
-#include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/trace/patches_internal.h"
 #include "user/trace/turn.h"
+#include "user/probe/attach.h"
 
 /* What bpf/guard.bpf.c takes for granted. */
 #define SAME_OFFSET(field)                                             \
@@ -56,59 +56,32 @@ _Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
  */
 #define BY_FAULT_FROM 100
 
-/* Listening to page faults of others, with maps that take memory as they fill, is of 6.1. */
-#define GUARD_KERNEL 6, 1
-
 struct guarded {
 	struct guard *guard;
 	struct attachment *attachment;
 	struct guard_faults *faults;
 	const struct object *object; /* with the functions */
 	struct guard_place place;
-	uint32_t first; /* of its rows of trace->guard_blocks, one for each place */
+	uint32_t first; /* of its rows of kernel.blocks, one for each place */
 	bool prepared;	/* all is there, and nothing is guarded yet */
 	bool paused;
 	struct guard_header counted; /* guard_read() */
 	uint64_t live;
+	struct guarded *next; /* of patches->guarded */
 };
 
-int guarded_prepare(struct trace *trace)
+void guarded_refuse(struct patched *patched, const char *reason)
 {
-	struct machine machine;
-	int err;
-
-	if (!trace->options.guard.period)
-		return 0;
-	machine_read(&machine);
-	if (trace->options.old || !machine_kernel_at_least(&machine, GUARD_KERNEL)) {
-		log_error("--guard cannot be had here: Linux 6.1 can, and this is %s",
-			  machine.release);
-		return -EOPNOTSUPP;
-	}
-	err = gate_nop_choose(&trace->gate_nop);
-	if (err)
-		log_error("--guard cannot be had here: no probes in memory of a process (%s: %s)",
-			  trace->gate_nop.step, strerror(-err));
-	return err;
-}
-
-void guarded_refuse(struct target *target, const char *reason)
-{
-	target->guard_refused = true;
-	snprintf(target->guard_reason, sizeof(target->guard_reason), "%s", reason);
+	patched->refused = true;
+	snprintf(patched->reason, sizeof(patched->reason), "%s", reason);
 }
 
 /* ---- the kernel's side -------------------------------------------------------------------- */
 
-static int guarded_row_fd(const struct trace *trace)
-{
-	return bpf_map__fd(trace->skel->maps.guard_rows);
-}
-
-static void guarded_set_right(struct trace *trace, const struct guard_place *place)
+static void guarded_set_right(struct patches *patches, const struct guard_place *place)
 {
 	uint64_t piece = place->pool >> GUARD_ABI_PIECE_BITS;
-	struct guard_right *right = &trace->skel->bss->guard_rights[piece % GUARD_ABI_RIGHTS];
+	struct guard_right *right = &patches->kernel.rights[piece % GUARD_ABI_RIGHTS];
 
 	/* Another one's, which is as well: it only saves time. */
 	if (right->size)
@@ -120,58 +93,55 @@ static void guarded_set_right(struct trace *trace, const struct guard_place *pla
 	__atomic_store_n(&right->size, guard_pool_size(place->count), __ATOMIC_SEQ_CST);
 }
 
-/* Where pools are, of all targets. Programs that read it amid that leave some fault alone. */
-static void guarded_set_span(struct trace *trace)
+/* Where pools are, of all processes. Programs that read it amid that leave some fault alone. */
+static void guarded_set_span(struct patches *patches)
 {
-	struct guard_span *span = &trace->skel->bss->guard_span;
+	struct guard_span *span = patches->kernel.span;
 	uint64_t first = UINT64_MAX, last = 0;
-	const struct target *target;
+	const struct guarded *guarded;
 
 	for (size_t i = 0; i < GUARD_ABI_RIGHTS; i++)
-		__atomic_store_n(&trace->skel->bss->guard_rights[i].size, 0, __ATOMIC_SEQ_CST);
-	for (target = trace->targets; target; target = target->hh.next) {
-		const struct guard_place *place;
+		__atomic_store_n(&patches->kernel.rights[i].size, 0, __ATOMIC_SEQ_CST);
+	for (guarded = patches->guarded; guarded; guarded = guarded->next) {
+		const struct guard_place *place = &guarded->place;
 
-		if (!target->guarded || !target->guarded->faults)
+		if (!guarded->faults)
 			continue;
-		place = &target->guarded->place;
 		if (place->pool < first)
 			first = place->pool;
 		if (place->pool + guard_pool_size(place->count) > last)
 			last = place->pool + guard_pool_size(place->count);
-		guarded_set_right(trace, place);
+		guarded_set_right(patches, place);
 	}
 	__atomic_store_n(&span->size, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&span->start, first, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&span->size, last ? last - first : 0, __ATOMIC_SEQ_CST);
 }
 
-/* Rows of guard_blocks that no other target has. */
-static int guarded_take_rows(const struct trace *trace, struct guarded *guarded,
+/* Rows of guard_blocks that no other process has. */
+static int guarded_take_rows(const struct patches *patches, struct guarded *guarded,
 			     char reason[static REASON_MAX])
 {
 	uint32_t first = 0, count = guarded->place.count;
-	const struct target *target = trace->targets;
+	const struct guarded *other = patches->guarded;
 
-	while (target) {
-		const struct guarded *other = target->guarded;
-
-		if (other && other != guarded && other->place.count &&
+	while (other) {
+		if (other != guarded && other->place.count &&
 		    first < other->first + other->place.count && other->first < first + count) {
 			first = other->first + other->place.count;
-			target = trace->targets;
+			other = patches->guarded;
 			continue;
 		}
-		target = target->hh.next;
+		other = other->next;
 	}
 	if (first + count > GUARD_ABI_BLOCKS)
 		return refuse(reason, -ENOSPC, "too many processes have guards");
 	guarded->first = first;
-	memset(&trace->guard_blocks[first], 0, count * sizeof(*trace->guard_blocks));
+	memset(&patches->kernel.blocks[first], 0, count * sizeof(*patches->kernel.blocks));
 	return 0;
 }
 
-static int guarded_enter(const struct trace *trace, const struct target *target,
+static int guarded_enter(const struct patches *patches, const struct patched *patched,
 			 const struct guarded *guarded, const struct guarded_functions *functions,
 			 char reason[static REASON_MAX])
 {
@@ -191,15 +161,15 @@ static int guarded_enter(const struct trace *trace, const struct target *target,
 		if (number < GUARD_ABI_STUBS)
 			row.pcs[number] = functions->pcs[i];
 	}
-	return bpf_map_update_elem(guarded_row_fd(trace), &target->id, &row, BPF_ANY)
+	return bpf_map_update_elem(patches->kernel.guard_rows, &patched->process.id, &row, BPF_ANY)
 		       ? refuse(reason, -errno, "too many processes have guards")
 		       : 0;
 }
 
-static int guarded_attach(const struct trace *trace, struct guarded *guarded,
+static int guarded_attach(const struct patches *patches, struct guarded *guarded,
 			  char reason[static REASON_MAX])
 {
-	const struct attach_programs *programs = &trace->programs;
+	const struct attach_programs *programs = patches->kernel.programs;
 	const struct guard_site *sites;
 	_cleanup_free_ struct told_probe *probes = NULL;
 	size_t count;
@@ -217,259 +187,264 @@ static int guarded_attach(const struct trace *trace, struct guarded *guarded,
 						.offset = site->offset,
 						.cookie = site->event};
 	}
-	err = attach_told(trace->options.attach, programs, probes, count,
+	err = attach_told(patches->options.attach, programs, probes, count,
 			  guard_path(guarded->guard), &guarded->attachment);
 	return err ? refuse(reason, err, "no probes can be put into its memory: %s", strerror(-err))
 		   : 0;
 }
 
-/* ---- a target's guards -------------------------------------------------------------------- */
+/* ---- a process's guards ------------------------------------------------------------------- */
 
-/* With a gate the first block is guarded only when that is there and the target counts: books would lack it. */
-static int guarded_begin(const struct trace *trace, const struct target *target,
+/* With a gate the first block is guarded only when that is there and the process counts: books would lack it. */
+static int guarded_begin(const struct patches *patches, const struct patched *patched,
 			 struct guarded *guarded, char reason[static REASON_MAX])
 {
-	guarded->prepared = trace->options.gate && target->runs;
+	guarded->prepared = patches->options.gate && patched->process.runs;
 	return guarded->prepared ? guard_prepare(guarded->guard, reason)
 				 : guard_start(guarded->guard, reason);
 }
 
-static int guarded_open(struct trace *trace, struct target *target, struct guarded *guarded,
+static int guarded_open(struct patches *patches, struct patched *patched, struct guarded *guarded,
 			const struct guarded_functions *functions, char reason[static REASON_MAX])
 {
 	struct guard_request request = {
-		.count = trace->options.guard.places,
-		.period = trace->options.guard.period,
+		.count = patches->options.guard.places,
+		.period = patches->options.guard.period,
 		.at_left = AT_LEFT,
-		.by_fault = trace->options.guard.period >= BY_FAULT_FROM,
+		.by_fault = patches->options.guard.period >= BY_FAULT_FROM,
 	};
 	int err;
 
 	guarded_functions_request(functions, &request);
-	request.in.pid = target->pid;
-	request.in.nop = &trace->gate_nop;
-	/* It waits for us, or has just mapped the allocator. */
-	request.in.hold = target->runs || target->late ? NULL : &target->gate_hold;
+	request.in.pid = patched->process.pid;
+	request.in.nop = &patches->nop;
+	request.in.hold = patched->process.waits ? &patched->hold : NULL;
 	err = guard_open(&request, &guarded->guard, reason);
 	if (err)
 		return err;
 	guarded->place = guard_place(guarded->guard);
 	guarded->object = functions->object;
 	/* Who listens is there before anything can be heard. */
-	err = guarded_take_rows(trace, guarded, reason);
-	err = err ?: guarded_enter(trace, target, guarded, functions, reason);
-	err = err ?: guarded_attach(trace, guarded, reason);
+	err = guarded_take_rows(patches, guarded, reason);
+	err = err ?: guarded_enter(patches, patched, guarded, functions, reason);
+	err = err ?: guarded_attach(patches, guarded, reason);
 	err = err
-		      ?: guard_faults_open(target->pid, target->gate_hold.holder != NULL,
-					   bpf_program__fd(trace->skel->progs.guard_fault),
-					   &guarded->faults, reason);
+		      ?: guard_faults_open(patched->process.pid, patched->hold.holder != NULL,
+					   patches->kernel.guard_fault, &guarded->faults, reason);
 	if (err)
 		return err;
-	guarded_set_span(trace);
-	return guarded_begin(trace, target, guarded, reason);
+	guarded_set_span(patches);
+	return guarded_begin(patches, patched, guarded, reason);
 }
 
-static void guarded_free(struct trace *trace, const struct target *target, struct guarded *guarded,
-			 bool gone)
+static void guarded_unlink(struct patches *patches, const struct guarded *guarded)
+{
+	struct guarded **at = &patches->guarded;
+
+	while (*at && *at != guarded)
+		at = &(*at)->next;
+	if (*at)
+		*at = guarded->next;
+}
+
+static void guarded_free(struct patches *patches, const struct patched *patched,
+			 struct guarded *guarded, bool gone)
 {
 	char reason[REASON_MAX] = "";
 	int err = guard_close(guarded->guard, gone, reason);
 
 	if (err == 1)
-		log_debug("process %d (%s): has guarded blocks, whose guards stay", target->pid,
-			  target->comm);
+		log_debug("process %d (%s): has guarded blocks, whose guards stay",
+			  patched->process.pid, patched->process.comm);
 	else if (err && err != -ESRCH)
 		log_warn("process %d (%s): the guards' jumps stay in it, and do nothing but cost a "
 			 "few ns a call: %s",
-			 target->pid, target->comm, reason);
-	trace_detach(trace, guarded->attachment);
+			 patched->process.pid, patched->process.comm, reason);
+	patches->kernel.detach(patches->kernel.ctx, guarded->attachment);
 	guard_faults_free(guarded->faults);
+	guarded_unlink(patches, guarded);
 	free(guarded);
 }
 
-void guarded_end(struct trace *trace, struct target *target, bool gone)
+void guarded_end(struct patches *patches, struct patched *patched, bool gone)
 {
-	struct guarded *guarded = target->guarded;
-	TURN turn = guarded && !gone ? turn_begin(trace, target) : -1;
+	struct guarded *guarded = patched ? patched->guarded : NULL;
+	TURN turn = guarded && !gone ? turn_begin(patches, patched) : -1;
 
 	if (!guarded)
 		return;
-	target->guarded = NULL;
-	guarded_free(trace, target, guarded, gone);
-	guarded_set_span(trace);
+	patched->guarded = NULL;
+	guarded_free(patches, patched, guarded, gone);
+	guarded_set_span(patches);
 }
 
-static void guarded_tell_filters(const struct target *target)
+static void guarded_tell_filters(const struct patched *patched)
 {
-	const struct guard_place *place = &target->guarded->place;
+	const struct guard_place *place = &patched->guarded->place;
 
 	if (place->keep_pages)
-		log_debug("process %d (%s): no use after free is seen: %s", target->pid,
-			  target->comm, place->keep_reason);
+		log_debug("process %d (%s): no use after free is seen: %s", patched->process.pid,
+			  patched->process.comm, place->keep_reason);
 	else if (place->filters)
-		log_debug("process %d (%s): its seccomp filters (%d) let madvise pass", target->pid,
-			  target->comm, place->filters);
+		log_debug("process %d (%s): its seccomp filters (%d) let madvise pass",
+			  patched->process.pid, patched->process.comm, place->filters);
 }
 
-static int guarded_new(struct trace *trace, struct target *target, bool with_new,
+static int guarded_new(struct patches *patches, struct patched *patched, bool with_new,
 		       char reason[static REASON_MAX])
 {
 	struct guarded *guarded = calloc(1, sizeof(*guarded));
 	struct guarded_functions functions = {0};
 	int err = guarded ? 0 : refuse(reason, -ENOMEM, "no memory");
 
-	err = err ?: guarded_functions_find(target->image, with_new, &functions, reason);
+	err = err ?: guarded_functions_find(patched->process.image, with_new, &functions, reason);
 	if (!err) {
-		target->guarded = guarded;
-		err = guarded_open(trace, target, guarded, &functions, reason);
+		patched->guarded = guarded;
+		guarded->next = patches->guarded;
+		patches->guarded = guarded;
+		err = guarded_open(patches, patched, guarded, &functions, reason);
 	}
 	if (!err)
 		log_debug("process %d (%s): guards before %s; %s stood still for %.2f ms",
-			  target->pid, target->comm, functions.allocator,
-			  target->gate_hold.holder ? "it waited, and" : "a thread",
+			  patched->process.pid, patched->process.comm, functions.allocator,
+			  patched->hold.holder ? "it waited, and" : "a thread",
 			  (double)guard_pause_ns(guarded->guard) / 1e6);
 	if (!err)
-		guarded_tell_filters(target);
+		guarded_tell_filters(patched);
 	guarded_functions_free(&functions);
 	if (!err)
 		return 0;
-	target->guarded = NULL;
+	patched->guarded = NULL;
 	if (guarded)
-		guarded_free(trace, target, guarded, false);
-	guarded_set_span(trace);
+		guarded_free(patches, patched, guarded, false);
+	guarded_set_span(patches);
 	return err;
 }
 
 /* Of one that has guards: a library has come, or gone. */
-static void guarded_check(struct target *target)
+static void guarded_check(struct patched *patched)
 {
-	struct guarded *guarded = target->guarded;
+	struct guarded *guarded = patched->guarded;
 	char unused[REASON_MAX];
 
 	if (guarded->paused)
 		return;
-	if (!guarded_functions_check(target->image, guarded->object, target->guard_reason)) {
+	if (!guarded_functions_check(patched->process.image, guarded->object, patched->reason)) {
 		guard_note_texts(guarded->guard);
 		return;
 	}
 	guarded->paused = true;
-	log_warn("process %d (%s): no more guards: %s", target->pid, target->comm,
-		 target->guard_reason);
+	log_warn("process %d (%s): no more guards: %s", patched->process.pid, patched->process.comm,
+		 patched->reason);
 	if (guard_pause(guarded->guard, unused))
-		log_debug("process %d: guards cannot be turned off: %s", target->pid, unused);
+		log_debug("process %d: guards cannot be turned off: %s", patched->process.pid,
+			  unused);
 }
 
-static void guarded_try(struct trace *trace, struct target *target)
+static void guarded_try(struct patches *patches, struct patched *patched)
 {
-	uint64_t until = target->guard_told ? 0 : turn_patience();
+	uint64_t until = patched->told ? 0 : turn_patience();
 	int err;
 
 	do {
-		TURN turn = turn_begin(trace, target);
+		TURN turn = turn_begin(patches, patched);
 
-		err = guarded_new(trace, target, trace->options.gate, target->guard_reason);
+		err = guarded_new(patches, patched, patches->options.gate, patched->reason);
 		/* What a tool without a gate has left has none. */
-		if (err == -EBUSY && trace->options.gate)
-			err = guarded_new(trace, target, false, target->guard_reason);
-	} while (turn_again(target, err, until));
+		if (err == -EBUSY && patches->options.gate)
+			err = guarded_new(patches, patched, false, patched->reason);
+	} while (turn_again(patched, err, until));
 	if (!err)
-		target->guard_reason[0] = '\0';
-	else if (err != -ESRCH && !target->guard_told)
-		log_warn("process %d (%s) has no guards: %s", target->pid, target->comm,
-			 target->guard_reason);
-	target->guard_told |= err != 0;
+		patched->reason[0] = '\0';
+	else if (err != -ESRCH && !patched->told)
+		log_warn("process %d (%s) has no guards: %s", patched->process.pid,
+			 patched->process.comm, patched->reason);
+	patched->told |= err != 0;
 }
 
-void guarded_before_gate(struct trace *trace, struct target *target)
+void guarded_before_gate(struct patches *patches, struct patched *patched)
 {
 	/* Behind a gate of ours there are none. */
-	if (!trace->options.guard.period || target->guard_refused || target->guarded ||
-	    target->has_gate)
+	if (!patches->options.guard.period || patched->refused || patched->guarded ||
+	    patched->process.has_gate)
 		return;
 	/* It may have mapped more than there are records of: all that takes blocks is to be known. */
-	if (!target->runs)
-		image_fill(target->image);
-	target->guard_looked = image_generation(target->image);
-	guarded_try(trace, target);
+	if (!patched->process.runs)
+		image_fill(patched->process.image);
+	patched->looked = image_generation(patched->process.image);
+	guarded_try(patches, patched);
 }
 
-static void guarded_turn_on(struct trace *trace, struct target *target)
+static void guarded_turn_on(struct patches *patches, struct patched *patched)
 {
-	struct guarded *guarded = target->guarded;
+	struct guarded *guarded = patched->guarded;
 	int err;
 
 	if (!guarded || !guarded->prepared)
 		return;
 	guarded->prepared = false;
-	err = guard_start(guarded->guard, target->guard_reason);
+	err = guard_start(guarded->guard, patched->reason);
 	if (!err)
 		return;
 	if (err != -ESRCH)
-		log_warn("process %d (%s) has no guards: %s", target->pid, target->comm,
-			 target->guard_reason);
-	guarded_end(trace, target, false);
+		log_warn("process %d (%s) has no guards: %s", patched->process.pid,
+			 patched->process.comm, patched->reason);
+	guarded_end(patches, patched, false);
 }
 
-void guarded_look(struct trace *trace, struct target *target)
+void guarded_look(struct patches *patches, struct patched *patched)
 {
-	uint64_t generation = image_generation(target->image);
+	uint64_t generation = image_generation(patched->process.image);
 
-	if (!trace->options.guard.period || target->guard_refused)
+	if (!patches->options.guard.period || patched->refused)
 		return;
-	guarded_turn_on(trace, target);
-	if (target->guard_looked == generation)
+	guarded_turn_on(patches, patched);
+	if (patched->looked == generation)
 		return;
-	target->guard_looked = generation;
-	if (target->guarded)
-		guarded_check(target);
-	else if (!target->has_gate)
-		guarded_try(trace, target);
-	gate_hold_end(&target->gate_hold);
+	patched->looked = generation;
+	if (patched->guarded)
+		guarded_check(patched);
+	else if (!patched->process.has_gate)
+		guarded_try(patches, patched);
+	gate_hold_end(&patched->hold);
 }
 
-void guarded_look_all(struct trace *trace)
+bool guarded_is(const struct patched *patched)
 {
-	struct target *target, *next;
-
-	if (!trace->options.guard.period)
-		return;
-	HASH_ITER (hh, trace->targets, target, next) {
-		if (target->stage == TARGET_TRACED)
-			guarded_look(trace, target);
-	}
+	return patched->guarded;
 }
 
-bool guarded_has(const struct target *target, const struct object *object)
+bool guarded_has(const struct patched *patched, const struct object *object)
 {
-	return target->guarded && target->guarded->object == object;
+	return patched->guarded && patched->guarded->object == object;
 }
 
-void guarded_note_touch(const struct target *target, const struct guard_touch_event *event)
+void guarded_note_touch(const struct patched *patched, const struct guard_touch_event *event)
 {
 	int err;
 
-	if (!target->guarded)
+	if (!patched->guarded)
 		return;
-	err = guard_note_touch(target->guarded->guard, event->place, event->life);
+	err = guard_note_touch(patched->guarded->guard, event->place, event->life);
 	if (err && err != -ESRCH)
-		log_debug("process %d: a guard that was touched stays as it is: %s", target->pid,
-			  strerror(-err));
+		log_debug("process %d: a guard that was touched stays as it is: %s",
+			  patched->process.pid, strerror(-err));
 }
 
-struct guard_block guarded_block(const struct trace *trace, const struct target *target,
+struct guard_block guarded_block(const struct patches *patches, const struct patched *patched,
 				 uint32_t place)
 {
-	const struct guarded *guarded = target->guarded;
+	const struct guarded *guarded = patched->guarded;
 	struct guard_block block = {0};
 
 	if (guarded && place < guarded->place.count)
-		block = trace->guard_blocks[guarded->first + place];
+		block = patches->kernel.blocks[guarded->first + place];
 	return block;
 }
 
-bool guarded_still(const struct target *target, uint32_t place, uint64_t life)
+bool guarded_still(const struct patched *patched, uint32_t place, uint64_t life)
 {
-	return target->guarded && guard_still(target->guarded->guard, place, life);
+	return patched->guarded && guard_still(patched->guarded->guard, place, life);
 }
 
 /* ---- how it stands ------------------------------------------------------------------------ */
@@ -480,37 +455,37 @@ struct guard_reason {
 };
 
 /* What has come that guards do not go with: guard_watch(). */
-static void guarded_watch(struct target *target)
+static void guarded_watch(struct patched *patched)
 {
-	struct guarded *guarded = target->guarded;
+	struct guarded *guarded = patched->guarded;
 	int err;
 
-	if (guarded->paused || target_has_ended(target))
+	if (guarded->paused || patched->process.ended)
 		return;
-	err = guard_watch(guarded->guard, target->guard_reason);
+	err = guard_watch(guarded->guard, patched->reason);
 	if (err > 0)
 		guarded->place = guard_place(guarded->guard);
 	if (err == GUARD_WATCH_KEEPS) {
 		log_warn("process %d (%s) has a seccomp filter now: no more uses after free are "
 			 "seen: %s",
-			 target->pid, target->comm, guarded->place.keep_reason);
+			 patched->process.pid, patched->process.comm, guarded->place.keep_reason);
 	} else if (err == GUARD_WATCH_DROPS) {
 		log_info("process %d (%s): its seccomp filters let madvise pass: uses after free "
 			 "are seen from now on",
-			 target->pid, target->comm);
+			 patched->process.pid, patched->process.comm);
 	} else if (err < 0 && err != -ESRCH) {
 		guarded->paused = true;
-		log_warn("process %d (%s): no more guards: %s", target->pid, target->comm,
-			 target->guard_reason);
+		log_warn("process %d (%s): no more guards: %s", patched->process.pid,
+			 patched->process.comm, patched->reason);
 	}
 }
 
 /* There are few. NULL without memory. */
-static const char *guarded_keep_reason(struct trace *trace, const char *text)
+static const char *guarded_keep_reason(struct patches *patches, const char *text)
 {
 	struct guard_reason *reason;
 
-	for (reason = trace->guard_reasons; reason; reason = reason->next) {
+	for (reason = patches->reasons; reason; reason = reason->next) {
 		if (!strcmp(reason->text, text))
 			return reason->text;
 	}
@@ -518,28 +493,28 @@ static const char *guarded_keep_reason(struct trace *trace, const char *text)
 	if (!reason)
 		return NULL;
 	snprintf(reason->text, sizeof(reason->text), "%s", text);
-	reason->next = trace->guard_reasons;
-	trace->guard_reasons = reason;
+	reason->next = patches->reasons;
+	patches->reasons = reason;
 	return reason->text;
 }
 
-void guarded_free_reasons(struct trace *trace)
+void guarded_free_reasons(struct patches *patches)
 {
-	while (trace->guard_reasons) {
-		struct guard_reason *next = trace->guard_reasons->next;
+	while (patches->reasons) {
+		struct guard_reason *next = patches->reasons->next;
 
-		free(trace->guard_reasons);
-		trace->guard_reasons = next;
+		free(patches->reasons);
+		patches->reasons = next;
 	}
 }
 
 /* For how long a freed block stays guarded: the place that was freed first is used again first, and that was so long ago. */
-static uint64_t guarded_oldest_free(const struct trace *trace, const struct target *target)
+static uint64_t guarded_oldest_free(const struct patches *patches, const struct patched *patched)
 {
-	const struct guard_block *blocks = &trace->guard_blocks[target->guarded->first];
+	const struct guard_block *blocks = &patches->kernel.blocks[patched->guarded->first];
 	uint64_t now = monotonic_ns(), oldest = now;
 
-	for (uint32_t i = 0; i < target->guarded->place.count; i++) {
+	for (uint32_t i = 0; i < patched->guarded->place.count; i++) {
 		uint64_t freed_ns = __atomic_load_n(&blocks[i].freed_ns, __ATOMIC_RELAXED);
 
 		if (freed_ns && freed_ns < oldest)
@@ -548,29 +523,29 @@ static uint64_t guarded_oldest_free(const struct trace *trace, const struct targ
 	return (now - oldest) / NS_PER_MS;
 }
 
-void guarded_read(struct trace *trace, struct target *target, struct guard_state *state)
+void guarded_read(struct patches *patches, struct patched *patched, struct guard_state *state)
 {
-	struct guarded *guarded = target->guarded;
+	struct guarded *guarded = patched->guarded;
 	struct guard_row row;
 
-	if (!trace->options.guard.period)
+	if (!patches->options.guard.period)
 		return;
-	*state = (struct guard_state){.asked = true, .period = trace->options.guard.period};
+	*state = (struct guard_state){.asked = true, .period = patches->options.guard.period};
 	if (guarded)
-		guarded_watch(target);
-	if (target->guard_reason[0])
-		state->reason = guarded_keep_reason(trace, target->guard_reason);
+		guarded_watch(patched);
+	if (patched->reason[0])
+		state->reason = guarded_keep_reason(patches, patched->reason);
 	if (!guarded)
 		return;
 	/* Of one that has ended what was known last, and what its probes have told. */
-	if (!target_has_ended(target))
+	if (!patched->process.ended)
 		guard_read(guarded->guard, &guarded->counted, &guarded->live);
-	if (!bpf_map_lookup_elem(guarded_row_fd(trace), &target->id, &row)) {
+	if (!bpf_map_lookup_elem(patches->kernel.guard_rows, &patched->process.id, &row)) {
 		state->lost = row.lost;
 		state->amid = row.amid;
 		state->unseen = row.unseen;
 		/* Nor are those forgotten that it was read of before. */
-		if (target_has_ended(target)) {
+		if (patched->process.ended) {
 			if (row.guarded > guarded->counted.guarded)
 				guarded->counted.guarded = row.guarded;
 			if (row.freed > guarded->counted.freed)
@@ -586,15 +561,11 @@ void guarded_read(struct trace *trace, struct target *target, struct guard_state
 	state->passed = guarded->counted.passed;
 	state->unfit = guarded->counted.unfit;
 	state->no_use_after_free = guarded->place.keep_pages;
-	state->oldest_free_ms = guarded_oldest_free(trace, target);
+	state->oldest_free_ms = guarded_oldest_free(patches, patched);
 }
 
-void guarded_release_swept(const struct trace *trace)
+void guarded_release(const struct patches *patches, uint32_t id)
 {
-	int rows = guarded_row_fd(trace);
-
-	if (!trace->options.guard.period)
-		return;
-	for (const struct target *target = trace->ended; target; target = target->next_ended)
-		bpf_map_delete_elem(rows, &target->id);
+	if (patches->options.guard.period)
+		bpf_map_delete_elem(patches->kernel.guard_rows, &id);
 }

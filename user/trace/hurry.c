@@ -44,7 +44,7 @@ void hurry_choose(struct trace *trace, const struct queued_event *events, size_t
 
 /*
  * All that happened before the next event has been handled: who waits for no more than that goes on, and need not wait, where
- * many are held on a busy machine, until all of them have been seen to. With gates and guards it does (guarded_look_all()).
+ * many are held on a busy machine, until all of them have been seen to. With gates and guards it does (target_patches_look()).
  */
 void hurry_answer_until(struct trace *trace, const struct queued_event *next)
 {

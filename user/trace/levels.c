@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "user/trace/patches.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/gated.h"
 #include "user/trace/reader.h"
@@ -15,7 +16,7 @@ void trace_set_level(struct trace *trace, unsigned level)
 {
 	struct target *target, *next;
 
-	trace->level = level;
+	patches_set_level(trace->patches, level);
 	HASH_ITER (hh, trace->targets, target, next) {
 		for (const struct target_attachment *a = target->attachments; a; a = a->next) {
 			if (a->gated)

@@ -427,7 +427,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	target_add_lost(target, s->lost);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
-	guarded_read(trace, target, &s->guard);
+	guarded_read(trace->patches, target_patched(target), &s->guard);
 	if (bad_accesses_read(trace, target->id, &s->bad_accesses, &s->bad_access_count))
 		log_error("no memory for the list of bad accesses");
 	*out = s;

@@ -22,6 +22,7 @@
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
 #include "user/trace/ruby_rows.h"
+#include "user/trace/target_patches.h"
 #include "user/trace/v8_rows.h"
 #include "user/unwind/publish.h"
 
@@ -50,7 +51,7 @@ void reclaim_ended(struct trace *trace)
 	scopes_release_swept(trace);
 	bad_frees_release_swept(trace);
 	bad_accesses_release_swept(trace);
-	guarded_release_swept(trace);
+	target_patches_release_swept(trace);
 	while (trace->ended) {
 		target = trace->ended;
 		if (target->stage != TARGET_FORGOTTEN)

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "bpf/usdt_abi.h"
-#include "user/gate/nop.h"
 #include "user/model/missing.h"
 #include "user/probe/attach.h"
 #include "user/trace/trace.h"
@@ -39,14 +38,11 @@ struct trace {
 		sleepers; /* NULL: none has been stopped yet, or the kernel cannot: all are stopped */
 	struct attach_programs programs;
 	struct later later;
-	struct gate_nop gate_nop; /* with options.gate: gated.h; with options.guard: guarded.h */
+	struct patches *patches;	       /* target_patches.h */
 	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
-	struct guard_reason *guard_reasons;    /* list: guarded.c */
 	struct guard_block *guard_blocks;      /* slots.h; NULL: without options.guard */
-	unsigned level;			       /* trace_set_level() */
 	char refusal[REASON_MAX];	       /* trace_refusal() */
 	struct missing_parts missing;	       /* refused.h */
-	bool turns_off;	    /* turn.h: another tool, or who said so, has been waited for in vain */
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;

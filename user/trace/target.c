@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/trace/patches.h"
 #include "user/symbol/symbol.h"
 #include "user/trace/peaks.h"
 #include "user/trace/target.h"
@@ -90,6 +91,11 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 
 	if (!target)
 		return NULL;
+	target->patched = patched_new();
+	if (!target->patched) {
+		free(target);
+		return NULL;
+	}
 	target->id = id;
 	target->pid = target->anchor = pid;
 	target->pidfd = -1;
@@ -102,8 +108,27 @@ struct target *target_new(struct trace *trace, uint32_t id, pid_t pid)
 		return target;
 	if (target->hh.tbl)
 		HASH_DELETE(hh, trace->targets, target);
+	patched_free(target->patched);
 	free(target);
 	return NULL;
+}
+
+struct patched *target_patched(const struct target *target)
+{
+	const struct patch_process process = {
+		.id = target->id,
+		.pid = target->pid,
+		.comm = target->comm,
+		.image = target->image,
+		.runs = target->runs,
+		.waits = !target->runs && !target->late,
+		.has_gate = target->has_gate,
+		.ended = target_has_ended(target),
+	};
+
+	if (target->patched)
+		patched_is(target->patched, &process);
+	return target->patched;
 }
 
 bool target_is_held(const struct trace *trace, const struct target *target)
@@ -180,7 +205,7 @@ static void target_drop_attachment(struct trace *trace, const struct target *tar
 
 	*at = a->next;
 	trace_detach(trace, a->attachment);
-	gated_free(trace, target, a->gated, gone);
+	gated_free(trace->patches, target_patched(target), a->gated, gone);
 	keeper_free(a->keeper);
 	free(a);
 }
@@ -238,12 +263,12 @@ void target_release(struct trace *trace, struct target *target)
 {
 	bool gone = target_has_ended(target) && !(target->stage == TARGET_REMOVED && target->alive);
 
-	gate_hold_end(&target->gate_hold);
+	patched_go_on(target->patched);
 	/* Probes go one after the other. */
 	target_tell_code_ends(trace, target, false);
 	target_detach(trace, target, NULL);
 	/* After the gates, which stand before them. */
-	guarded_end(trace, target, gone);
+	guarded_end(trace->patches, target_patched(target), gone);
 	while (target->sharers)
 		target_drop_sharer(trace, target, target->sharers->pid);
 	cleanup_close(&target->pidfd);
@@ -275,6 +300,7 @@ void target_free(struct trace *trace, struct target *target)
 	target_ruby_free(target->ruby);
 	target_php_free(target->php);
 	target_perl_free(target->perl);
+	patched_free(target->patched);
 	free(target);
 }
 

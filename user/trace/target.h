@@ -14,7 +14,6 @@
 #include "user/model/loss_room.h"
 #include "user/model/process_end.h"
 #include "user/model/untraced_heaps.h"
-#include "user/gate/gate.h"
 #include "user/target/image.h"
 #include "user/target/runtime.h"
 #include "user/trace/detach.h"
@@ -72,13 +71,10 @@ struct target {
 	bool late;  /* probes came after it had started to run */
 	bool held;  /* the kernel has held it at its start: target_is_held() */
 	bool bare;  /* has probes on return sites, so that its unwinders are watched */
-	bool has_gate, has_probes;     /* some allocator of it */
-	char refusal[REASON_MAX];      /* target_refusal() */
-	struct guarded *guarded;       /* guarded.h; NULL: it has no guards, */
-	char guard_reason[REASON_MAX]; /* and why; "": no reason is known */
-	uint64_t guard_looked;	       /* image_generation() then */
-	bool guard_refused, guard_told;
-	bool variables_told; /* trace_name_tls() has said that its time was over */
+	bool has_gate, has_probes; /* some allocator of it */
+	char refusal[REASON_MAX];  /* target_refusal() */
+	struct patched *patched;   /* its gates and guards: target_patched() */
+	bool variables_told;	   /* trace_name_tls() has said that its time was over */
 	uint64_t bad_accesses[BAD_ACCESS_KINDS]; /* of each kind, at the last trace_sum_live() */
 	uint64_t live_bytes;			 /* trace_sum_live() */
 	double live_variance;			 /* of that */
@@ -104,12 +100,11 @@ struct target {
 	uint64_t start_ns; /* CLOCK_MONOTONIC, of tracing it */
 	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
 	bool runs;
-	uint64_t snapshot_ns;	    /* of its last snapshot, 0: none */
-	struct peak_capture *peak;  /* peaks.h: NULL: nothing so far */
-	struct gate_hold gate_hold; /* while it gets its first gates */
-	struct stop *hold;	    /* while it is held at its end, else NULL */
-	bool copy_refused;	    /* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks;  /* that were made for it */
+	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
+	struct peak_capture *peak; /* peaks.h: NULL: nothing so far */
+	struct stop *hold;	   /* while it is held at its end, else NULL */
+	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks; /* that were made for it */
 	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
 	uint64_t python_bias;		   /* of that, over its link-time addresses */
 	bool python_followed;		   /* the programs have its row */
@@ -140,6 +135,9 @@ static inline bool target_has_ended(const struct target *target)
 {
 	return target->stage >= TARGET_REPLACED;
 }
+
+/* What user/patch keeps of it, which is told how it stands now. NULL: of one that is in no table. */
+struct patched *target_patched(const struct target *target);
 
 /* An id for a new target, which has a row of the kernel's arrays to itself; 0: none is free. */
 uint32_t target_id_take(struct trace *trace);

@@ -220,7 +220,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	}
 	/* What was mapped while we attached has its record in the queue. */
 	target->start_ns = monotonic_ns();
-	guarded_look(trace, target);
+	guarded_look(trace->patches, target_patched(target));
 	target->runs = false;
 	target_announce(trace, target);
 	if (trace->options.children != CHILDREN_NONE)

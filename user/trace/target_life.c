@@ -12,6 +12,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/trace/guarded.h"
 #include "user/process/proc.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
@@ -86,7 +87,8 @@ void trace_tell_untraced(struct trace *trace, uint64_t min_ns)
 
 void target_tell_filtered(const struct target *target, int wait_status)
 {
-	if (!target->guarded || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGSYS)
+	if (!guarded_is(target->patched) || !WIFSIGNALED(wait_status) ||
+	    WTERMSIG(wait_status) != SIGSYS)
 		return;
 	log_warn("process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that "
 		 "it has made. Guards call "

@@ -9,6 +9,7 @@
 #include "user/base/log.h"
 #include "user/base/starting.h"
 #include "user/base/util.h"
+#include "user/trace/patches.h"
 #include "user/process/proc.h"
 #include "user/trace/anchor.h"
 #include "user/trace/gated.h"
@@ -105,7 +106,7 @@ static int target_make_way(const struct trace *trace, const struct target *targe
 static int target_attach_on_way(struct trace *trace, struct target *target, struct probe_set *set)
 {
 	bool has = target_attachment_of(target, set) != NULL;
-	TURN turn = has ? -1 : turn_begin(trace, target);
+	TURN turn = has ? -1 : turn_begin(trace->patches, target_patched(target));
 
 	if (has)
 		return 0;
@@ -145,8 +146,8 @@ static int target_attach_gate(struct trace *trace, struct target *target, struct
 	if (!a)
 		return -ENOMEM;
 	a->set = set;
-	guarded_before_gate(trace, target);
-	err = gated_new(trace, target, set, &a->gated, reason);
+	guarded_before_gate(trace->patches, target_patched(target));
+	err = gated_new(trace->patches, target_patched(target), set, &a->gated, reason);
 	if (!err) {
 		a->ready_ns = monotonic_ns();
 		a->next = target->attachments;
@@ -156,7 +157,7 @@ static int target_attach_gate(struct trace *trace, struct target *target, struct
 	}
 	free(a);
 	/* It does not wait for probes. */
-	gate_hold_end(&target->gate_hold);
+	patched_go_on(target->patched);
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
 	if (trace->options.gate_or_none) {
@@ -312,7 +313,7 @@ static void target_spread_known(struct trace *trace, const struct target *first,
 			if (target == first)
 				continue;
 			err = target_attach_allocator(trace, target, known);
-			gate_hold_end(&target->gate_hold);
+			patched_go_on(target->patched);
 			if (err >= 0)
 				target_attach_beside(trace, target);
 		}
@@ -382,7 +383,7 @@ int target_attach_image(struct trace *trace, struct target *target)
 		attached = target_attach_mapped(trace, target);
 	} while (attached >= 0 && image_generation(target->image) != generation);
 	err = attached < 0 ? attached : target_attach_known(trace, target);
-	gate_hold_end(&target->gate_hold);
+	patched_go_on(target->patched);
 	err = err ?: target_attach_beside(trace, target);
 	return err ? err : attached;
 }

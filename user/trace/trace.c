@@ -13,6 +13,7 @@
 #include "user/base/page.h"
 #include "user/base/starting.h"
 #include "user/base/util.h"
+#include "user/trace/patches.h"
 #include "user/probe/old.h"
 #include "user/kernel/feature_machine.h"
 #include "user/kernel/link_bin.h"
@@ -40,6 +41,7 @@
 #include "user/trace/spawn.h"
 #include "user/trace/stacks.h"
 #include "user/trace/target.h"
+#include "user/trace/target_patches.h"
 #include "user/trace/thread_variables.h"
 #include "user/unwind/publish_bpf.h"
 
@@ -330,13 +332,15 @@ static void trace_check_maps(struct trace *trace)
 
 static int trace_start(struct trace *trace)
 {
-	int fds[EVENT_QUEUE_FDS], err = gated_prepare(trace) ?: guarded_prepare(trace);
+	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
 
 	err = err ?: trace_load_starting(trace);
 	if (!err)
 		err = slots_map(trace);
-	if (!err)
+	if (!err) {
+		target_patches_start(trace);
 		trace_start_clock(trace);
+	}
 	if (!err)
 		err = event_queue_new(bpf_map__fd(trace->skel->maps.events),
 				      bpf_map__fd(trace->skel->maps.copies), trace_follows, trace,
@@ -477,7 +481,7 @@ void trace_free(struct trace *trace)
 	trace_free_targets(trace);
 	known_objects_free(trace);
 	bad_accesses_free(trace);
-	guarded_free_reasons(trace);
+	patches_free(trace->patches);
 	if (trace->programs.link_bin >= 0)
 		close(trace->programs.link_bin);
 	unwind_publisher_free(trace->unwind);

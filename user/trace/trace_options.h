@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "user/model/stack_figures.h"
+#include "user/trace/patch_options.h"
 #include "user/probe/attach_mode.h"
 #include "user/symbol/symbolizer_options.h"
 #include "user/target/provider_options.h"
@@ -36,12 +37,6 @@ enum trace_usdt {
 
 /* With figures.lifetimes: birthdays of blocks take bits of their stacks' numbers. */
 #define TRACE_LIFETIMES_MAX_STACKS 4000000u
-
-/* Guarded blocks: docs/guard.md. */
-struct guard_options {
-	uint64_t period; /* one call in so many gets one, in the mean; 0: none does */
-	uint32_t places; /* of a target's pool: guard_count_fits() */
-};
 
 struct trace_options {
 	enum attach_mode attach;

@@ -7,16 +7,16 @@
  * its memory, and which the kernel ends with a tool that is killed. Tools with different mounts of /proc do not see each
  * other's.
  */
-#ifndef MEMLEAKBPF_TRACE_TURN_H
-#define MEMLEAKBPF_TRACE_TURN_H
+#ifndef MEMLEAKBPF_PATCH_TURN_H
+#define MEMLEAKBPF_PATCH_TURN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "user/base/util.h"
 
-struct trace;
-struct target;
+struct patched;
+struct patches;
 
 /* A variable whose scope is the turn. Nobody reads it, of which clang would warn. */
 #define TURN _cleanup_close_ __attribute__((__unused__)) int
@@ -26,7 +26,7 @@ struct target;
  * waited for in vain nobody is any more. The descriptor, to be closed, by which it ends; -1: it could not be had. Not to
  * be asked for while one has it.
  */
-int turn_begin(struct trace *trace, const struct target *target);
+int turn_begin(struct patches *patches, const struct patched *patched);
 
 /*
  * What another tool has there may be about to go: its probes do so some milliseconds after it. Or it has just come, and
@@ -34,6 +34,6 @@ int turn_begin(struct trace *trace, const struct target *target);
  * that waits for us, or not any more after `until`, turn_patience() of before.
  */
 uint64_t turn_patience(void);
-bool turn_again(const struct target *target, int err, uint64_t until);
+bool turn_again(const struct patched *patched, int err, uint64_t until);
 
 #endif

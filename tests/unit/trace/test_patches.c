@@ -13,26 +13,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "user/trace/gated.h"
-#include "user/trace/state.h"
+#include "user/trace/patches.h"
 
 #define SAID_MAX 1024
 
-/* *said: what is logged. */
-static int prepare(struct trace *trace, char said[static SAID_MAX])
+/* *gate: are there to be gates; *said: what is logged. */
+static int prepare(const struct patch_options *options, bool *gate, char said[static SAID_MAX])
 {
 	int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC), err;
+	struct patches *patches = NULL;
 
 	assert_true(saved >= 0 && file >= 0);
 	fflush(stderr);
 	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
-	err = gated_prepare(trace);
+	err = patches_new(options, &patches);
 	fflush(stderr);
 	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 	memset(said, 0, SAID_MAX);
 	assert_true(pread(file, said, SAID_MAX - 1, 0) >= 0);
 	close(saved);
 	close(file);
+	*gate = patches && patches_want_gate(patches);
+	patches_free(patches);
 	return err;
 }
 
@@ -47,35 +49,38 @@ static size_t lines(const char *said)
 
 static void test_before_cookies(void **state)
 {
-	struct trace trace = {.options = {.old = true, .gate = true}};
+	struct patch_options options = {.old = true, .gate = true};
+	bool gate;
 	char said[SAID_MAX];
 
 	(void)state;
-	assert_int_equal(prepare(&trace, said), 0);
-	assert_false(trace.options.gate);
+	assert_int_equal(prepare(&options, &gate, said), 0);
+	assert_false(gate);
 	assert_non_null(strstr(said, "probes, and not the gate: kernels before 5.15"));
 	assert_int_equal(lines(said), 1);
 
-	trace.options.gate = trace.options.gate_only = true;
-	assert_int_equal(prepare(&trace, said), -EOPNOTSUPP);
+	options.gate_only = true;
+	assert_int_equal(prepare(&options, &gate, said), -EOPNOTSUPP);
 	assert_non_null(strstr(said, "--attach gate: kernels before 5.15"));
 	assert_int_equal(lines(said), 1);
 }
 
 static void test_not_asked_for(void **state)
 {
-	struct trace trace = {.options = {.old = true}};
+	const struct patch_options options = {.old = true};
+	bool gate;
 	char said[SAID_MAX];
 
 	(void)state;
-	assert_int_equal(prepare(&trace, said), 0);
+	assert_int_equal(prepare(&options, &gate, said), 0);
 	assert_string_equal(said, "");
 }
 
 /* No probe may be made by who has no privilege: the choice of the nop fails as on a kernel that makes none there. */
 static void test_no_probes(void **state)
 {
-	struct trace trace = {.options = {.gate = true}};
+	struct patch_options options = {.gate = true};
+	bool gate;
 	char said[SAID_MAX];
 
 	(void)state;
@@ -84,13 +89,13 @@ static void test_no_probes(void **state)
 		skip();
 	}
 	assert_int_equal(seteuid(65534), 0);
-	assert_int_equal(prepare(&trace, said), 0);
-	assert_false(trace.options.gate);
+	assert_int_equal(prepare(&options, &gate, said), 0);
+	assert_false(gate);
 	assert_non_null(strstr(said, "probes, and not the gate: no probes in memory of a process"));
 	assert_int_equal(lines(said), 1);
 
-	trace.options.gate = trace.options.gate_only = true;
-	assert_true(prepare(&trace, said) < 0);
+	options.gate_only = true;
+	assert_true(prepare(&options, &gate, said) < 0);
 	assert_non_null(strstr(said, "--attach gate: no probes in memory of a process"));
 	assert_int_equal(lines(said), 1);
 	assert_int_equal(seteuid(0), 0);
