@@ -44,7 +44,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bad_accesses SEC(".maps");
 
-/* As user/model/bad_access.h has them, which user/trace/guarded.c asserts. */
+/* As user/model/bad_access.h has them, which user/patch/guarded.c asserts. */
 enum {
 	KIND_OVERFLOW,
 	KIND_UNDERFLOW,

@@ -5,7 +5,7 @@
 
 #include "bpf/abi.h"
 
-/* Of user/guard/guard_layout.h, which user/trace/guarded.c compares with these. */
+/* Of user/guard/guard_layout.h, which user/patch/guarded.c compares with these. */
 #define GUARD_ABI_PLACE_BITS 16
 #define GUARD_ABI_DATA	     0x8000
 #define GUARD_ABI_PAGE	     4096

@@ -30,7 +30,7 @@ room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/unwind/publish user/trace/ user/survey/survey_reader
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
 rooms_with_bpf := freeze target probe patch unwind trace survey cli
 bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h

@@ -14,7 +14,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/process/pagemap.h"
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slot_calls.h"
 #include "user/trace/slots.h"
@@ -78,9 +78,11 @@ static enum access_mode touch_mode(const struct trace *trace, const struct targe
 				   const struct guard_touch_event *event)
 {
 	uint64_t word = touch_wait(target->pid, event->address);
-	const struct guard_block block = guarded_block(trace->patches, target->patched, event->place);
+	const struct guard_block block =
+		guarded_block(trace->patches, target->patched, event->place);
 
-	if (!word || block.told != event->life || !guarded_still(target->patched, event->place, event->life))
+	if (!word || block.told != event->life ||
+	    !guarded_still(target->patched, event->place, event->life))
 		return ACCESS_UNKNOWN;
 	if (word & PAGEMAP_FILE && word & PAGEMAP_PRESENT)
 		return ACCESS_READ;

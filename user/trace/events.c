@@ -13,7 +13,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 #include "user/trace/java_names.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/hurry.h"
@@ -83,7 +83,8 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	target->late = trace->options.children == CHILDREN_LATE;
 	target->held = event->held;
 	memcpy(target->comm, event->comm, sizeof(target->comm));
-	guarded_refuse(target->patched, "it was forked from a process, and is no program of its own");
+	guarded_refuse(target->patched,
+		       "it was forked from a process, and is no program of its own");
 	unwind_publisher_adopt(trace->unwind, target->id);
 	target->image = parent ? image_clone(parent->image, target->pid)
 			       : image_new_empty(target->pid, trace->objects);

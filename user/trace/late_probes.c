@@ -2,7 +2,7 @@
 #include "user/trace/late_probes.h"
 
 #include "user/base/log.h"
-#include "user/trace/gated.h"
+#include "user/patch/gated.h"
 #include "user/trace/slots.h"
 #include "user/trace/target_probes.h"
 #include "user/trace/teller.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "user/trace/patches.h"
+#include "user/patch/patches.h"
 #include "user/trace/bad_accesses_read.h"
-#include "user/trace/gated.h"
+#include "user/patch/gated.h"
 #include "user/trace/reader.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slots.h"

@@ -7,7 +7,7 @@
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/trace/figures_read.h"
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/java_rows.h"
 #include "user/trace/peaks.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/patches.h"
+#include "user/patch/patches.h"
 #include "user/symbol/symbol.h"
 #include "user/trace/peaks.h"
 #include "user/trace/target.h"
@@ -14,8 +14,8 @@
 #include "user/base/util.h"
 #include "user/probe/keeper.h"
 #include "user/process/proc.h"
-#include "user/trace/gated.h"
-#include "user/trace/guarded.h"
+#include "user/patch/gated.h"
+#include "user/patch/guarded.h"
 #include "user/trace/growth.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slots.h"

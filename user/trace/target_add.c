@@ -14,7 +14,7 @@
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 #include "user/trace/later.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/scopes.h"

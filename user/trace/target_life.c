@@ -12,7 +12,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 #include "user/process/proc.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "user/trace/guarded.h"
-#include "user/trace/patches.h"
+#include "user/patch/guarded.h"
+#include "user/patch/patches.h"
 #include "user/process/proc.h"
 #include "user/trace/detach.h"
 #include "user/trace/skeleton.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "user/model/stack_figures.h"
-#include "user/trace/patch_options.h"
+#include "user/patch/patch_options.h"
 #include "user/probe/attach_mode.h"
 #include "user/symbol/symbolizer_options.h"
 #include "user/target/provider_options.h"

@@ -298,7 +298,7 @@ static void two_sets(void **state)
 	assert_text();
 }
 
-/* By no turns (user/trace/turn.h): each may find a thread held by the other, so one may leave what it has mapped. */
+/* By no turns (user/patch/turn.h): each may find a thread held by the other, so one may leave what it has mapped. */
 static void two_come_and_go(void **state)
 {
 	struct tool_tries *met = mmap(NULL, 2 * sizeof(*met), PROT_READ | PROT_WRITE,

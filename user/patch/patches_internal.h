@@ -5,7 +5,7 @@
 
 #include "user/gate/gate.h"
 #include "user/gate/nop.h"
-#include "user/trace/patches.h"
+#include "user/patch/patches.h"
 
 struct guard_reason;
 struct guarded;

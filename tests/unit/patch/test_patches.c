@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "user/trace/patches.h"
+#include "user/patch/patches.h"
 
 #define SAID_MAX 1024
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "user/base/reason.h"
-#include "user/trace/patch_options.h"
+#include "user/patch/patch_options.h"
 
 struct attach_programs;
 struct attachment;

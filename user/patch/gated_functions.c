@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/gated_functions.h"
+#include "user/patch/gated_functions.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "user/gate/leads.h"
 #include "user/gate/pairs.h"
 #include "user/gate/stub_layout.h"
-#include "user/trace/guarded.h"
-#include "user/trace/patches_internal.h"
+#include "user/patch/guarded.h"
+#include "user/patch/patches_internal.h"
 #include "user/probe/probe.h"
 #include "user/target/wrapper.h"
 

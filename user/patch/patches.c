@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/patches.h"
+#include "user/patch/patches.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "user/base/log.h"
 #include "user/kernel/feature_machine.h"
-#include "user/trace/guarded.h"
-#include "user/trace/patches_internal.h"
+#include "user/patch/guarded.h"
+#include "user/patch/patches_internal.h"
 #include "user/probe/attach.h"
 
 /* Listening to page faults of others, with maps that take memory as they fill, is of 6.1. */

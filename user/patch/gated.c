@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/gated.h"
+#include "user/patch/gated.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/gate/gate.h"
-#include "user/trace/gated_functions.h"
-#include "user/trace/patches_internal.h"
-#include "user/trace/turn.h"
+#include "user/patch/gated_functions.h"
+#include "user/patch/patches_internal.h"
+#include "user/patch/turn.h"
 #include "user/probe/attach.h"
 #include "user/probe/probe.h"
 #include "user/process/object.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/turn.h"
+#include "user/patch/turn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
-#include "user/trace/patches_internal.h"
+#include "user/patch/patches_internal.h"
 #include "user/process/proc.h"
 
 /* To come, or to go, takes a tool milliseconds; seconds on a machine that is very busy. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/guarded.h"
+#include "user/patch/guarded.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 #include "user/model/bad_access.h"
 #include "user/patch/guard_faults.h"
 #include "user/patch/guarded_functions.h"
-#include "user/trace/patches_internal.h"
-#include "user/trace/turn.h"
+#include "user/patch/patches_internal.h"
+#include "user/patch/turn.h"
 #include "user/probe/attach.h"
 
 /* What bpf/guard.bpf.c takes for granted. */
