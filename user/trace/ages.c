@@ -46,13 +46,13 @@ static void ages_count(const struct trace *trace, const struct live_table *table
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct live_value *value = &table->entries[i].value;
-		uint32_t slot = slots_of_block(trace, value);
+		uint32_t slot = slots_of_block(trace->slots, value);
 		double weight;
 		size_t class;
 
 		if (slot >= slots || by_slot[slot] != stack)
 			continue;
-		weight = slots_weight_of_block(trace, value);
+		weight = slots_weight_of_block(trace->slots, value);
 		class = ages_class(live_age_ns(clock, value->time));
 		sums[class].bytes += (double)value->size * weight;
 		sums[class].count += weight;

@@ -21,7 +21,7 @@
 
 static void anchor_set(struct trace *trace, struct target *target, pid_t tid)
 {
-	uint64_t *anchor = &slots_stats(trace, target->id)->anchor;
+	uint64_t *anchor = &slots_stats(trace->slots, target->id)->anchor;
 
 	target->anchor = tid;
 	__atomic_store_n(anchor, tid == target->pid ? 0 : (uint64_t)tid, __ATOMIC_SEQ_CST);
@@ -81,7 +81,7 @@ int anchor_attach(struct trace *trace, const struct target *target, struct targe
 
 static void anchor_count_removed(const struct trace *trace, const struct target *target)
 {
-	struct target_stats *stats = slots_stats(trace, target->id);
+	struct target_stats *stats = slots_stats(trace->slots, target->id);
 
 	__atomic_add_fetch(&stats->lost[LOST_REMOVED_PROBES], 1, __ATOMIC_RELAXED);
 }

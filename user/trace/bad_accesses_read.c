@@ -241,9 +241,9 @@ void bad_accesses_release_swept(struct trace *trace)
 
 	if (!trace->options.guard.period)
 		return;
-	slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.bad_accesses));
+	slots_delete_swept(trace->slots, bpf_map__fd(trace->skel->maps.bad_accesses));
 	HASH_ITER (hh, trace->access_modes, modes, next_modes) {
-		if (!slots_target_swept(trace, modes->key.target_id))
+		if (!slots_target_swept(trace->slots, modes->key.target_id))
 			continue;
 		HASH_DEL(trace->access_modes, modes);
 		free(modes);

@@ -34,7 +34,7 @@ static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 void bad_frees_release_swept(const struct trace *trace)
 {
 	if (trace->options.check_frees)
-		slots_delete_swept(trace, bpf_map__fd(trace->skel->maps.bad_frees));
+		slots_delete_swept(trace->slots, bpf_map__fd(trace->skel->maps.bad_frees));
 }
 
 int bad_frees_read(const struct trace *trace, struct snapshot *snapshot)

@@ -202,7 +202,7 @@ static void capture_note_age(const struct capture *c, struct stack *stack,
 /* How many blocks of its size one stands for. */
 static double capture_weigh(struct capture *c, const struct live_entry *entry)
 {
-	double weight = slots_weight_of_block(c->trace, &entry->value);
+	double weight = slots_weight_of_block(c->trace->slots, &entry->value);
 
 	/* Arenas are weighed too, under sampling. */
 	if (!scope_mark_weighed(entry->value.weighed) || !c->image->weights)
@@ -224,7 +224,7 @@ static int capture_take_block(struct capture *c, const struct live_entry *entry,
 		.age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
 	};
 	bool arena = stack != HEAP_NO_STACK &&
-		     c->trace->slot_infos[slots_of_block(c->trace, &entry->value)].arena;
+		     c->trace->slots->infos[slots_of_block(c->trace->slots, &entry->value)].arena;
 	double weight = arena ? 1 : capture_weigh(c, entry);
 
 	if (stack != HEAP_NO_STACK)
@@ -260,7 +260,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		s->stacks[i].older = (struct amount){0};
 	for (size_t i = 0; !err && i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
-		uint32_t slot = slots_of_block(c->trace, &entry->value);
+		uint32_t slot = slots_of_block(c->trace->slots, &entry->value);
 
 		err = capture_take_block(c, entry, slot < slots ? by_slot[slot] : HEAP_NO_STACK,
 					 live_age_ns(&clock, entry->value.time));

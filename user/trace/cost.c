@@ -90,8 +90,8 @@ int trace_cost_read(const struct trace *trace, struct trace_cost *out)
 
 void trace_lost(const struct trace *trace, const struct target *target, uint64_t lost[LOSSES_ROOM])
 {
-	const uint64_t *from =
-		target ? slots_stats(trace, target->id)->lost : trace->skel->bss->shared.lost;
+	const uint64_t *from = target ? slots_stats(trace->slots, target->id)->lost
+				      : trace->skel->bss->shared.lost;
 
 	recursion_misses_update(trace);
 	for (int i = 0; i < LOST_CAUSES; i++)

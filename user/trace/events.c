@@ -443,7 +443,7 @@ static void event_handle_peak(struct trace *trace, const struct process_event *e
 	struct target *target = target_by_id(trace, event->header.target_id);
 
 	if (target)
-		peaks_look(trace, target);
+		peaks_look(trace->figures, target->id, target->pid, &target->peak);
 }
 
 static void event_handle_process(struct trace *trace, struct queued_event *queued)

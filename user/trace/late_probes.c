@@ -32,7 +32,7 @@ static bool late_was_stopped(const struct target *target, uint64_t mapped_ns, ui
 static bool late_still_loading(const struct trace *trace, const struct target *target,
 			       uint64_t mapped_ns, uint64_t ready_ns)
 {
-	const struct target_stats *stats = slots_stats(trace, target->id);
+	const struct target_stats *stats = slots_stats(trace->slots, target->id);
 
 	uint64_t left = __atomic_load_n(&stats->loaded_ns, __ATOMIC_ACQUIRE);
 
@@ -53,7 +53,7 @@ static bool late_still_loading(const struct trace *trace, const struct target *t
 static void late_count(struct trace *trace, const struct target *target,
 		       const struct object *object)
 {
-	struct target_stats *stats = slots_stats(trace, target->id);
+	struct target_stats *stats = slots_stats(trace->slots, target->id);
 
 	__atomic_add_fetch(&stats->lost[LOST_LATE_PROBES], 1, __ATOMIC_RELAXED);
 	log_debug("process %d (%s): the probes in %s came late", target->pid, target->comm,

@@ -37,24 +37,24 @@ void trace_alarm_at(struct trace *trace, uint64_t samples)
 
 static void levels_add_own_slot(struct trace *trace, struct target *target, uint32_t slot)
 {
-	const struct stack_counters *c = &trace->counters[slot];
+	const struct stack_counters *c = &trace->slots->counters[slot];
 	uint64_t freed, live;
 	double error;
 
 	if (target->layered &&
-	    reader_is_nested(trace, target->id, trace->slot_infos[slot].stack_id))
+	    reader_is_nested(trace, target->id, trace->slots->infos[slot].stack_id))
 		return;
 	/* Frees first: reader.c. */
 	freed = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
 	live = __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE) - freed;
 	target->live_bytes += live;
-	error = slots_error(trace, slot, live);
+	error = slots_error(trace->slots, slot, live);
 	target->live_variance += error * error;
 }
 
 static void levels_add_slot(struct trace *trace, struct target **last, uint32_t slot)
 {
-	const struct slot_info *info = &trace->slot_infos[slot];
+	const struct slot_info *info = &trace->slots->infos[slot];
 
 	if (!info->target_id)
 		return;
@@ -68,7 +68,7 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 void trace_sum_live(struct trace *trace)
 {
 	struct target *target, *next;
-	uint32_t slots = slots_used(trace);
+	uint32_t slots = slots_used(trace->slots);
 
 	HASH_ITER (hh, trace->targets, target, next) {
 		target->live_bytes = 0;
@@ -80,31 +80,31 @@ void trace_sum_live(struct trace *trace)
 	HASH_ITER (hh, trace->targets, target, next) {
 		struct target *same = target;
 
-		if (slots_have_bare(trace))
-			levels_add_slot(trace, &same, slots_bare(trace, target->id));
+		if (slots_have_bare(trace->slots))
+			levels_add_slot(trace, &same, slots_bare(trace->slots, target->id));
 	}
 	bad_accesses_sum(trace, NULL);
 }
 
 void trace_sum_live_of(struct trace *trace, struct target *target)
 {
-	uint32_t slots = slots_used(trace);
+	uint32_t slots = slots_used(trace->slots);
 
 	target->live_bytes = 0;
 	target->live_variance = 0;
 	for (uint32_t i = 0; i < slots; i++) {
-		if (trace->slot_infos[i].target_id == target->id)
+		if (trace->slots->infos[i].target_id == target->id)
 			levels_add_own_slot(trace, target, i);
 	}
-	if (slots_have_bare(trace) &&
-	    trace->slot_infos[slots_bare(trace, target->id)].target_id == target->id)
-		levels_add_own_slot(trace, target, slots_bare(trace, target->id));
+	if (slots_have_bare(trace->slots) &&
+	    trace->slots->infos[slots_bare(trace->slots, target->id)].target_id == target->id)
+		levels_add_own_slot(trace, target, slots_bare(trace->slots, target->id));
 	bad_accesses_sum(trace, target);
 }
 
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target)
 {
-	const struct target_stats *stats = slots_stats(trace, target->id);
+	const struct target_stats *stats = slots_stats(trace->slots, target->id);
 
 	return (struct target_samples){
 		.all = __atomic_load_n(&stats->samples, __ATOMIC_RELAXED),

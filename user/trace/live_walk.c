@@ -14,6 +14,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
+#include "user/trace/figures_read.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slots.h"
 
@@ -96,15 +97,15 @@ static void live_walk_age(struct trace *trace, const struct live_value *value,
 			  const struct live_clock *clock)
 {
 	const struct trace_options *o = &trace->options;
-	uint32_t slot = slots_of_block(trace, value);
+	uint32_t slot = slots_of_block(trace->slots, value);
 	uint64_t age_ns = live_age_ns(clock, value->time), weight, bytes, count;
-	struct slot_age *age = &trace->slot_ages[slot];
+	struct slot_age *age = &trace->slots->ages[slot];
 
 	if (slot >= o->max_stacks + ABI_TARGET_SLOTS)
 		return;
 	if (!age->oldest_ns || clock->now_ns - age_ns < age->oldest_ns)
 		age->oldest_ns = clock->now_ns - age_ns;
-	if (age_ns < o->older_ns && !trace->lifetime_rows)
+	if (age_ns < o->older_ns && !figures_wants_outlived(trace->figures))
 		return;
 	weight = live_walk_weight(trace, value);
 	bytes = (uint64_t)((unsigned __int128)value->size * weight >> 16);
@@ -113,11 +114,8 @@ static void live_walk_age(struct trace *trace, const struct live_value *value,
 		age->older_bytes += bytes;
 		age->older_count += count;
 	}
-	if (trace->lifetime_rows && slot < o->max_stacks && trace->outlived[slot].far_ns &&
-	    age_ns >= trace->outlived[slot].far_ns) {
-		trace->outlived[slot].bytes += bytes;
-		trace->outlived[slot].count += count;
-	}
+	if (figures_wants_outlived(trace->figures))
+		figures_add_old(trace->figures, slot, age_ns, bytes, count);
 }
 
 static uint32_t live_walk_slice_ages(struct trace *trace, struct live_key *keys,
@@ -150,7 +148,7 @@ static void live_walk_forget(struct trace *trace, const struct live_key *key, ui
 	if (row)
 		__atomic_fetch_sub(row, 1, __ATOMIC_RELAXED);
 	if (trace->options.sample_levels)
-		__atomic_fetch_sub(&slots_stats(trace, key->target_id)->live_samples, 1,
+		__atomic_fetch_sub(&slots_stats(trace->slots, key->target_id)->live_samples, 1,
 				   __ATOMIC_RELAXED);
 	if (trace->options.check_frees)
 		bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.families), key);
@@ -163,7 +161,7 @@ static uint32_t live_walk_slice_swept(struct trace *trace, struct live_key *keys
 
 	(void)values;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!slots_target_swept(trace, keys[i].target_id))
+		if (!slots_target_swept(trace->slots, keys[i].target_id))
 			continue;
 		live_walk_forget(trace, &keys[i], filter);
 		keys[dead++] = keys[i];

@@ -13,8 +13,8 @@
 int live_walk_clock(struct trace *trace);
 
 /*
- * Fills in trace->slot_ages, which the caller has cleared, by the clock of live_walk_clock(); and
- * trace->outlived with lifetimes. 0 or -errno.
+ * Fills in trace->slots->ages, which the caller has cleared, by the clock of live_walk_clock(); and
+ * those that have outlived others with lifetimes. 0 or -errno.
  */
 int live_walk_ages(struct trace *trace);
 

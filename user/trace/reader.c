@@ -50,8 +50,8 @@ int reader_clock(struct trace *trace, struct live_clock *out)
 /* Of no target, neither now nor a moment ago: a block that comes while this looks has no age yet. */
 static bool reader_nothing_lives(const struct trace *trace)
 {
-	for (uint32_t slot = 0, end = (uint32_t)slots_end(trace); slot < end; slot++) {
-		const struct stack_counters *c = &trace->counters[slot];
+	for (uint32_t slot = 0, end = (uint32_t)slots_end(trace->slots); slot < end; slot++) {
+		const struct stack_counters *c = &trace->slots->counters[slot];
 
 		if (__atomic_load_n(&c->alloc_count, __ATOMIC_RELAXED) !=
 		    __atomic_load_n(&c->free_count, __ATOMIC_RELAXED))
@@ -68,8 +68,8 @@ static int reader_find_ages(struct trace *trace)
 	struct live_clock clock;
 	int err = reader_clock(trace, &clock);
 
-	figures_before_walk(trace);
-	memset(trace->slot_ages, 0, slots_end(trace) * sizeof(*trace->slot_ages));
+	figures_before_walk(trace->figures);
+	memset(trace->slots->ages, 0, slots_end(trace->slots) * sizeof(*trace->slots->ages));
 	/* The kernel would look at millions of empty chains. */
 	if (!err && !reader_nothing_lives(trace))
 		err = live_walk_ages(trace);
@@ -87,8 +87,8 @@ static uint64_t reader_whole(uint64_t count)
 static void reader_fill_stack(struct stack *stack, const struct trace *trace, uint32_t slot,
 			      uint64_t now, bool ages)
 {
-	const struct stack_counters *c = &trace->counters[slot];
-	const struct slot_info *info = &trace->slot_infos[slot];
+	const struct stack_counters *c = &trace->slots->counters[slot];
+	const struct slot_info *info = &trace->slots->infos[slot];
 
 	stack->id = info->stack_id;
 	stack->index = slot;
@@ -104,14 +104,14 @@ static void reader_fill_stack(struct stack *stack, const struct trace *trace, ui
 	stack->live.bytes = stack->alloc.bytes - stack->free.bytes;
 	stack->live.count = stack->alloc.count - stack->free.count;
 	if (info->weighed || trace->options.sample_bytes) {
-		stack->error_bytes = slots_error(trace, slot, stack->live.bytes);
+		stack->error_bytes = slots_error(trace->slots, slot, stack->live.bytes);
 		stack->live.count = reader_whole(stack->live.count);
 		stack->alloc.count = reader_whole(stack->alloc.count);
 		stack->free.count = reader_whole(stack->free.count);
 	}
 	stack->older = stack->live;
 	if (ages) {
-		const struct slot_age *age = &trace->slot_ages[slot];
+		const struct slot_age *age = &trace->slots->ages[slot];
 
 		if (trace->options.older_ns)
 			stack->older = (struct amount){age->older_bytes,
@@ -191,36 +191,37 @@ static bool reader_add_stack(struct snapshot *snapshot, struct trace *trace,
 	struct stack *stack = &snapshot->stacks[snapshot->stack_count];
 	bool finished;
 
-	if (trace->slot_infos[slot].target_id != target->id)
+	if (trace->slots->infos[slot].target_id != target->id)
 		return false;
 	reader_fill_stack(stack, trace, slot, now, ages);
 	if (!stack->alloc.count || reader_is_nested(trace, target->id, stack->id))
 		return false;
-	if (trace->slot_infos[slot].arena)
+	if (trace->slots->infos[slot].arena)
 		amount_add(&snapshot->arenas, &stack->live);
 	snapshot->stack_count++;
 	finished = reader_take_final_id(stack, trace, target);
-	if (scopes_node_of_slot(trace, slot))
-		scopes_add_stack(trace, snapshot, stack, scopes_node_of_slot(trace, slot));
+	if (slots_scope(trace->slots, slot))
+		scopes_add_stack(trace, snapshot, stack, slots_scope(trace->slots, slot));
 	return finished;
 }
 
 static int reader_fill_stacks(struct snapshot *snapshot, struct trace *trace,
 			      const struct target *target, uint64_t now, bool ages)
 {
-	uint32_t slots = slots_used(trace), n = 0;
+	uint32_t slots = slots_used(trace->slots), n = 0;
 	/* Scopes whose tags look the same once they are cleaned are one, and so are the stacks in them. */
 	bool finished = trace->scopes;
 
 	for (uint32_t i = 0; i < slots; i++)
-		n += trace->slot_infos[i].target_id == target->id;
+		n += trace->slots->infos[i].target_id == target->id;
 	snapshot->stacks = calloc(n + 1, sizeof(*snapshot->stacks));
 	if (!snapshot->stacks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < slots && snapshot->stack_count < n; i++)
 		finished |= reader_add_stack(snapshot, trace, target, i, now, ages);
-	if (slots_have_bare(trace))
-		reader_add_stack(snapshot, trace, target, slots_bare(trace, target->id), now, ages);
+	if (slots_have_bare(trace->slots))
+		reader_add_stack(snapshot, trace, target, slots_bare(trace->slots, target->id), now,
+				 ages);
 	if (finished)
 		reader_merge_stacks(snapshot);
 	return 0;
@@ -231,7 +232,7 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *
 {
 	uint32_t *by_slot;
 
-	*slots = slots_end(trace);
+	*slots = slots_end(trace->slots);
 	by_slot = malloc((*slots + 1ull) * sizeof(*by_slot));
 	if (!by_slot)
 		return NULL;
@@ -239,15 +240,16 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		by_slot[snapshot->stacks[i].index] = (uint32_t)i;
 	for (uint32_t slot = 0; slot < *slots; slot++) {
-		struct stack wanted = {.id = trace->slot_infos[slot].stack_id,
-				       .end = trace->slot_infos[slot].end};
+		struct stack wanted = {.id = trace->slots->infos[slot].stack_id,
+				       .end = trace->slots->infos[slot].end};
 		const struct stack *found;
 
-		if (by_slot[slot] != UINT32_MAX || trace->slot_infos[slot].target_id != target->id)
+		if (by_slot[slot] != UINT32_MAX ||
+		    trace->slots->infos[slot].target_id != target->id)
 			continue;
 		/* One of several slots of the same stack: then the snapshot's stacks are sorted. */
 		reader_take_final_id(&wanted, trace, target);
-		wanted.id = scopes_mixed_id(trace, wanted.id, scopes_node_of_slot(trace, slot));
+		wanted.id = scopes_mixed_id(trace, wanted.id, slots_scope(trace->slots, slot));
 		found = bsearch(&wanted, snapshot->stacks, snapshot->stack_count,
 				sizeof(*snapshot->stacks), reader_by_id);
 		if (found)
@@ -259,7 +261,7 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *
 static void reader_fill_losses(struct snapshot *snapshot, const struct trace *trace,
 			       uint32_t target_id)
 {
-	const struct target_stats *stats = slots_stats(trace, target_id);
+	const struct target_stats *stats = slots_stats(trace->slots, target_id);
 
 	recursion_misses_update(trace);
 	snapshot->unknown_frees = stats->unknown_frees;
@@ -293,14 +295,14 @@ static struct module_maps *reader_copy_maps(const struct image *image)
 
 uint64_t reader_live_blocks(const struct trace *trace)
 {
-	uint32_t slots = slots_used(trace);
+	uint32_t slots = slots_used(trace->slots);
 	uint64_t n = 0, fractions = 0;
 
 	for (uint32_t i = 0; i < slots; i++) {
-		uint64_t *sum = trace->slot_infos[i].weighed ? &fractions : &n;
+		uint64_t *sum = trace->slots->infos[i].weighed ? &fractions : &n;
 
-		*sum += trace->counters[i].alloc_count;
-		*sum -= trace->counters[i].free_count;
+		*sum += trace->slots->counters[i].alloc_count;
+		*sum -= trace->slots->counters[i].free_count;
 	}
 	if (trace->options.sample_bytes)
 		n /= SAMPLE_ONE;
@@ -348,18 +350,25 @@ static bool reader_has_all_ages(struct snapshot *s)
 static int reader_fill_figures(struct trace *trace, struct target *target, struct snapshot *s,
 			       bool ages)
 {
+	struct figures_target of = {
+		.id = target->id,
+		.told = target->tells || (target->has_gate && trace->options.sample_bytes),
+	};
 	_cleanup_free_ uint32_t *by_slot = NULL;
 	struct live_clock clock;
 	uint32_t slots;
 
 	if (!figures_any(&trace->options.figures))
 		return 0;
-	peaks_look(trace, target);
+	peaks_look(trace->figures, target->id, target->pid, &target->peak);
+	of.peak = target->peak;
 	by_slot = reader_stacks_by_slot(trace, target, s, &slots);
 	if (trace->options.figures.peak)
 		reader_clock(trace, &clock);
 	clock = trace->skel->bss->shared.kernel_clock;
-	return by_slot ? figures_read(trace, target, s, by_slot, slots, ages, &clock) : -ENOMEM;
+	return by_slot ? figures_read(trace->figures, &of, s, by_slot, slots,
+				      ages ? &trace->skel->bss->shared.clock : NULL, &clock)
+		       : -ENOMEM;
 }
 
 static enum attached_by reader_attached(const struct trace *trace, const struct target *target)
@@ -391,7 +400,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	s->elapsed_ns = now - target->start_ns;
 	s->interval_ns = target->snapshot_ns ? now - target->snapshot_ns : 0;
 	target->snapshot_ns = now;
-	s->sample_bytes = target->tells ? slots_stats(trace, target->id)->tells_every
+	s->sample_bytes = target->tells ? slots_stats(trace->slots, target->id)->tells_every
 					: trace->options.sample_bytes;
 	s->attached = reader_attached(trace, target);
 	s->missing = trace->missing;

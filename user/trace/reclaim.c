@@ -38,7 +38,7 @@ void reclaim_ended(struct trace *trace)
 	if (!trace->ended)
 		return;
 	for (target = trace->ended; target; target = target->next_ended) {
-		slots_stats(trace, target->id)->swept_id = target->id;
+		slots_stats(trace->slots, target->id)->swept_id = target->id;
 		alive |= target->alive;
 	}
 	/* Programs that have begun for what was given up are to find its row, and nobody else's. */
@@ -47,7 +47,7 @@ void reclaim_ended(struct trace *trace)
 	err = live_walk_sweep(trace);
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
-	slots_release_swept(trace, figures_release_slot);
+	slots_release_swept(trace->slots, figures_release_slot, trace->figures);
 	scopes_release_swept(trace);
 	bad_frees_release_swept(trace);
 	bad_accesses_release_swept(trace);
@@ -57,8 +57,8 @@ void reclaim_ended(struct trace *trace)
 		if (target->stage != TARGET_FORGOTTEN)
 			unwind_publisher_drop(trace->unwind, target->id);
 		trace->ended = target->next_ended;
-		slots_release_target(trace, target->id);
-		peaks_release_target(trace, target->id);
+		slots_release_target(trace->slots, target->id);
+		peaks_release_target(trace->figures, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
 		/* Forked ones have their parent's row before anybody has looked at them. */
 		runtime_chains_remove_target(trace->chains, target->id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The floating-point side of sampling (bpf/sample.h has the method). */
-#ifndef MEMLEAKBPF_TRACE_SAMPLING_H
-#define MEMLEAKBPF_TRACE_SAMPLING_H
+#ifndef MEMLEAKBPF_STACKS_SAMPLING_H
+#define MEMLEAKBPF_STACKS_SAMPLING_H
 
 #include "bpf/config.h"
 

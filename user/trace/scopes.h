@@ -34,15 +34,6 @@ void scopes_assign(struct probe_set *set);
 /* Does every --scope name a function of what the target maps? 0; -ENOENT, logged. */
 int scopes_check(const struct trace *trace, const struct target *target);
 
-/* The node that a slot's stack is in; 0: none. */
-static inline uint32_t scopes_node_of_slot(const struct trace *trace, uint32_t slot)
-{
-	/* The kernel's rows are of whole 8 bytes. */
-	uint32_t node = trace->slot_scopes ? trace->slot_scopes[slot * 2ull] : 0;
-
-	return node < SCOPE_NODES ? node : 0;
-}
-
 /* Fills in the snapshot's list of scopes, but not what is in its stacks. 0 or -ENOMEM. */
 int scopes_read(struct trace *trace, const struct target *target, struct snapshot *snapshot);
 /* Then for each stack, before any are merged: counts it, and says in it which scope it is in. */

@@ -271,7 +271,7 @@ void scopes_release_swept(struct trace *trace)
 		struct scope_node *node = &s->nodes[i];
 		struct scope_node_key key = node->key;
 
-		if (!slots_target_swept(trace, key.target_id))
+		if (!slots_target_swept(trace->slots, key.target_id))
 			continue;
 		bpf_map_delete_elem(nodes_fd, &key);
 		if (key.tag.type == SCOPE_IS_OTHER) {

@@ -148,8 +148,8 @@ void sharers_register(struct trace *trace, const struct target *target)
 static void sharer_count_missed(struct trace *trace, const struct target *target)
 {
 	if (target->has_probes)
-		__atomic_add_fetch(&slots_stats(trace, target->id)->lost[LOST_LATE_PROBES], 1,
-				   __ATOMIC_RELAXED);
+		__atomic_add_fetch(&slots_stats(trace->slots, target->id)->lost[LOST_LATE_PROBES],
+				   1, __ATOMIC_RELAXED);
 }
 
 void sharers_count_unseen(struct trace *trace, pid_t pid)

@@ -10,7 +10,7 @@
 #include "user/base/hash.h"
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/trace/slots.h"
+#include "user/trace/figures_internal.h"
 #include "user/trace/stacks.h"
 
 struct size_row_key {
@@ -119,32 +119,32 @@ static void size_row_leave(struct stack *stack, const struct stack *row)
 }
 
 /* The frames of the row are those of the stack, or of what that stands for itself. */
-static bool size_row_name(struct trace *trace, uint32_t target_id, const struct stack *stack,
+static bool size_row_name(struct figures *figures, uint32_t target_id, const struct stack *stack,
 			  const struct stack *row)
 {
-	const struct stack_entry *entry = stack_table_find(trace->stacks, target_id, stack->id);
+	const struct stack_entry *entry = stack_table_find(figures->stacks, target_id, stack->id);
 	uint64_t id = entry && entry->same_as ? entry->same_as : stack->id;
 
-	return stack_table_finish(trace->stacks, target_id, row->id, id, (uint8_t)stack->end);
+	return stack_table_finish(figures->stacks, target_id, row->id, id, (uint8_t)stack->end);
 }
 
-int size_rows_split(struct trace *trace, struct snapshot *s, struct size_rows *rows)
+int size_rows_split(struct figures *figures, struct snapshot *s, struct size_rows *rows)
 {
 	size_t room = s->stack_count + rows->count + 1, count = s->stack_count;
-	struct stack_figures *figures = calloc(room, sizeof(*figures));
+	struct stack_figures *items = calloc(room, sizeof(*items));
 	struct stack *stacks = calloc(room, sizeof(*stacks));
 	struct size_row *row, *next;
 
-	if (!figures || !stacks) {
-		free(figures);
+	if (!items || !stacks) {
+		free(items);
 		free(stacks);
 		size_rows_free(rows);
 		return -ENOMEM;
 	}
 	memcpy(stacks, s->stacks, count * sizeof(*stacks));
 	for (size_t i = 0; i < count; i++) {
-		figures[i] = *s->stacks[i].figures;
-		stacks[i].figures = &figures[i];
+		items[i] = *s->stacks[i].figures;
+		stacks[i].figures = &items[i];
 	}
 	HASH_ITER (hh, rows->rows, row, next) {
 		struct stack *from = &stacks[row->key.stack], *to = &stacks[count];
@@ -152,8 +152,8 @@ int size_rows_split(struct trace *trace, struct snapshot *s, struct size_rows *r
 		/* What has no stack is one. */
 		if (!from->id)
 			continue;
-		size_row_fill(row, &s->stacks[row->key.stack], to, &figures[count]);
-		if (!to->live.count || !size_row_name(trace, s->target_id, from, to))
+		size_row_fill(row, &s->stacks[row->key.stack], to, &items[count]);
+		if (!to->live.count || !size_row_name(figures, s->target_id, from, to))
 			continue;
 		size_row_leave(from, to);
 		count++;
@@ -161,7 +161,7 @@ int size_rows_split(struct trace *trace, struct snapshot *s, struct size_rows *r
 	free(s->stacks);
 	free(s->figures);
 	s->stacks = stacks;
-	s->figures = figures;
+	s->figures = items;
 	s->stack_count = count;
 	size_rows_free(rows);
 	return 0;

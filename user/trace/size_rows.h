@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * --group size: a row for each size of a stack's live blocks, as get_malloc_leak_info() of Android's
- * libc has them. Private to user/trace.
+ * libc has them.
  */
-#ifndef MEMLEAKBPF_TRACE_SIZE_ROWS_H
-#define MEMLEAKBPF_TRACE_SIZE_ROWS_H
+#ifndef MEMLEAKBPF_FIGURES_SIZE_ROWS_H
+#define MEMLEAKBPF_FIGURES_SIZE_ROWS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "user/trace/state.h"
-
+struct figures;
+struct snapshot;
 struct size_row;
 /* Of one snapshot. */
 struct size_rows {
@@ -29,7 +30,7 @@ int size_rows_add(struct size_rows *rows, uint32_t stack, uint64_t size, uint64_
  * left in a stack's own row is what has been freed, and what was not counted. 0 or -ENOMEM: nothing is
  * changed. Empties `rows`.
  */
-int size_rows_split(struct trace *trace, struct snapshot *snapshot, struct size_rows *rows);
+int size_rows_split(struct figures *figures, struct snapshot *snapshot, struct size_rows *rows);
 void size_rows_free(struct size_rows *rows);
 
 #endif

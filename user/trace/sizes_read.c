@@ -5,11 +5,12 @@
 #include <stdlib.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/trace/skeleton.h"
+#include "user/trace/figures_internal.h"
 #include "user/trace/slots.h"
 
 /* Entries of one system call. */
@@ -20,7 +21,7 @@
 #define SIZES_SHORT_NS (10 * NS_PER_MS)
 
 struct sizes_walk {
-	struct trace *trace;
+	struct figures *figures;
 	struct snapshot *snapshot;
 	const uint32_t *by_slot;
 	uint32_t target_id, slots;
@@ -31,23 +32,23 @@ struct sizes_walk {
 };
 
 /* How many blocks it stands for, in 2^-16. */
-static uint64_t sizes_weight(const struct trace *trace, const struct live_value *value)
+static uint64_t sizes_weight(const struct figures *figures, const struct live_value *value)
 {
-	return saturate_u64(slots_weight_of_block(trace, value) * SAMPLE_ONE + 0.5);
+	return saturate_u64(slots_weight_of_block(figures->slots, value) * SAMPLE_ONE + 0.5);
 }
 
 static int sizes_take(const struct sizes_walk *w, const struct live_key *key,
 		      const struct live_value *value)
 {
-	uint32_t slot = slots_of_block(w->trace, value), stack;
+	uint32_t slot = slots_of_block(w->figures->slots, value), stack;
 	uint64_t weight;
 
 	if (key->target_id != w->target_id || slot >= w->slots || w->by_slot[slot] == UINT32_MAX)
 		return 0;
 	stack = w->by_slot[slot];
-	weight = sizes_weight(w->trace, value);
+	weight = sizes_weight(w->figures, value);
 	sizes_add(&w->snapshot->stacks[stack].figures->sizes, value->size, weight);
-	if (!w->trace->options.group_sizes)
+	if (!w->figures->options.group_sizes)
 		return 0;
 	return size_rows_add(w->rows, stack, value->size, weight,
 			     w->clock ? live_age_ns(w->clock, value->time) ?: 1 : 0);
@@ -55,7 +56,7 @@ static int sizes_take(const struct sizes_walk *w, const struct live_key *key,
 
 static int sizes_walk(const struct sizes_walk *w)
 {
-	int fd = bpf_map__fd(w->trace->skel->maps.live), err;
+	int fd = bpf_map__fd(w->figures->maps.live), err;
 	LIBBPF_OPTS(bpf_map_batch_opts, opts);
 	uint32_t batch = 0;
 	bool more = false;
@@ -76,13 +77,13 @@ static int sizes_walk(const struct sizes_walk *w)
 	return 0;
 }
 
-int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapshot,
+int sizes_read(struct figures *figures, uint32_t target_id, struct snapshot *snapshot,
 	       const uint32_t *by_slot, uint32_t slots, const struct live_clock *clock,
 	       struct size_rows *rows)
 {
 	_cleanup_free_ struct live_key *keys = calloc(SIZES_BATCH, sizeof(*keys));
 	_cleanup_free_ struct live_value *values = calloc(SIZES_BATCH, sizeof(*values));
-	const struct sizes_walk w = {.trace = trace,
+	const struct sizes_walk w = {.figures = figures,
 				     .snapshot = snapshot,
 				     .by_slot = by_slot,
 				     .target_id = target_id,
@@ -96,12 +97,12 @@ int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapsho
 
 	if (!keys || !values)
 		return -ENOMEM;
-	if (!trace->options.group_sizes && trace->sizes_ns > SIZES_SHORT_NS &&
-	    now - trace->sizes_end_ns < SIZES_REST * trace->sizes_ns)
+	if (!figures->options.group_sizes && figures->sizes_ns > SIZES_SHORT_NS &&
+	    now - figures->sizes_end_ns < SIZES_REST * figures->sizes_ns)
 		return -EAGAIN;
 	err = sizes_walk(&w);
-	trace->sizes_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	trace->sizes_end_ns = monotonic_ns();
+	figures->sizes_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+	figures->sizes_end_ns = monotonic_ns();
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		sizes_round(&snapshot->stacks[i].figures->sizes, SAMPLE_ONE);
 	return err;

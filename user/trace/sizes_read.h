@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The sizes of each stack's live blocks (--sizes): read out of the table of blocks when they are asked
- * for, so that the target pays nothing. Private to user/trace.
+ * for, so that the target pays nothing.
  */
-#ifndef MEMLEAKBPF_TRACE_SIZES_READ_H
-#define MEMLEAKBPF_TRACE_SIZES_READ_H
+#ifndef MEMLEAKBPF_FIGURES_SIZES_READ_H
+#define MEMLEAKBPF_FIGURES_SIZES_READ_H
 
 #include <stdint.h>
 
 #include "bpf/config.h"
 #include "user/trace/size_rows.h"
-#include "user/trace/state.h"
 
 /*
  * Fills in the sizes of the snapshot's stacks, whose figures are there; `by_slot` and `slots` as for
@@ -18,7 +17,7 @@
  * are not known), and there is no waiting. What the process allocates and frees meanwhile may be in them or not. -EAGAIN: not
  * again so soon, to save time; or -errno, not logged.
  */
-int sizes_read(struct trace *trace, uint32_t target_id, struct snapshot *snapshot,
+int sizes_read(struct figures *figures, uint32_t target_id, struct snapshot *snapshot,
 	       const uint32_t *by_slot, uint32_t slots, const struct live_clock *clock,
 	       struct size_rows *rows);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/slot_calls.h"
 
+#include "user/trace/slots.h"
 #include "user/trace/stacks.h"
 
 void slot_call_fill(struct reported_call *call, const struct trace *trace, uint32_t target_id,
@@ -15,7 +16,7 @@ void slot_call_fill(struct reported_call *call, const struct trace *trace, uint3
 	call->end = STACK_END_NO_MAPPING;
 	if (slot >= trace->options.max_stacks)
 		return;
-	info = &trace->slot_infos[slot];
+	info = &trace->slots->infos[slot];
 	call->stack_id = info->stack_id;
 	call->end = info->end;
 	entry = stack_table_find(trace->stacks, target_id, info->stack_id);

@@ -2,21 +2,22 @@
 #include "user/trace/slots.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "bpf/abi.h"
 #include "bpf/figures_abi.h"
+#include "bpf/config.h"
 #include "bpf/scope_abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
 #include "user/trace/sampling.h"
-#include "user/trace/scopes.h"
-#include "user/trace/skeleton.h"
 
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t slots_array_bytes(const struct bpf_map *map)
@@ -45,93 +46,89 @@ void slots_unmap_array(const struct bpf_map *map, void *memory)
 		munmap(memory, slots_array_bytes(map));
 }
 
-int slots_map(struct trace *trace)
+int slots_new(const struct slots_options *options, const struct slots_maps *maps,
+	      struct shared *shared, struct slots **out)
 {
-	struct memleakbpf *skel = trace->skel;
-	int err = slots_map_array(skel->maps.counters, (void **)&trace->counters);
+	struct slots *slots = *out = calloc(1, sizeof(*slots));
+	int err;
 
-	err = err ?: slots_map_array(skel->maps.slot_infos, (void **)&trace->slot_infos);
-	err = err ?: slots_map_array(skel->maps.slot_ages, (void **)&trace->slot_ages);
-	err = err ?: slots_map_array(skel->maps.slot_lifetimes, (void **)&trace->lifetimes);
-	err = err ?: slots_map_array(skel->maps.slots_outlived, (void **)&trace->outlived);
-	err = err ?: slots_map_array(skel->maps.slot_temporaries, (void **)&trace->temporaries);
-	err = err ?: slots_map_array(skel->maps.slot_peaks, (void **)&trace->slot_peaks);
-	err = err ?: slots_map_array(skel->maps.target_peaks, (void **)&trace->target_peaks);
-	if (trace->options.scope_count)
-		err = err ?: slots_map_array(skel->maps.slot_scopes, (void **)&trace->slot_scopes);
-	if (trace->options.guard.period)
-		err = err
-			      ?: slots_map_array(skel->maps.guard_blocks,
-						 (void **)&trace->guard_blocks);
-	return err ?: slots_map_array(skel->maps.target_stats, (void **)&trace->stats);
+	if (!slots)
+		return log_errno(ENOMEM, "cannot map the programs' counters");
+	slots->options = *options;
+	slots->maps = *maps;
+	slots->shared = shared;
+	err = slots_map_array(maps->counters, (void **)&slots->counters);
+	err = err ?: slots_map_array(maps->slot_infos, (void **)&slots->infos);
+	err = err ?: slots_map_array(maps->slot_ages, (void **)&slots->ages);
+	if (maps->slot_scopes)
+		err = err ?: slots_map_array(maps->slot_scopes, (void **)&slots->scopes);
+	err = err ?: slots_map_array(maps->target_stats, (void **)&slots->stats);
+	if (!err)
+		return 0;
+	slots_free(slots);
+	*out = NULL;
+	return err;
 }
 
-void slots_unmap(struct trace *trace)
+void slots_free(struct slots *slots)
 {
-	struct memleakbpf *skel = trace->skel;
-
-	if (!skel)
+	if (!slots)
 		return;
-	slots_unmap_array(skel->maps.counters, trace->counters);
-	slots_unmap_array(skel->maps.slot_infos, trace->slot_infos);
-	slots_unmap_array(skel->maps.slot_ages, trace->slot_ages);
-	slots_unmap_array(skel->maps.slot_lifetimes, trace->lifetimes);
-	slots_unmap_array(skel->maps.slots_outlived, trace->outlived);
-	slots_unmap_array(skel->maps.slot_temporaries, trace->temporaries);
-	slots_unmap_array(skel->maps.slot_peaks, trace->slot_peaks);
-	slots_unmap_array(skel->maps.target_peaks, trace->target_peaks);
-	slots_unmap_array(skel->maps.slot_scopes, trace->slot_scopes);
-	slots_unmap_array(skel->maps.guard_blocks, trace->guard_blocks);
-	slots_unmap_array(skel->maps.target_stats, trace->stats);
+	slots_unmap_array(slots->maps.counters, slots->counters);
+	slots_unmap_array(slots->maps.slot_infos, slots->infos);
+	slots_unmap_array(slots->maps.slot_ages, slots->ages);
+	slots_unmap_array(slots->maps.slot_scopes, slots->scopes);
+	slots_unmap_array(slots->maps.target_stats, slots->stats);
+	free(slots);
 }
 
-uint32_t slots_used(const struct trace *trace)
+uint32_t slots_used(const struct slots *slots)
 {
-	uint32_t n = __atomic_load_n(&trace->skel->bss->shared.next_slot, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&slots->shared->next_slot, __ATOMIC_ACQUIRE);
 
-	return n < trace->options.max_stacks ? n : trace->options.max_stacks;
+	return n < slots->options.max_stacks ? n : slots->options.max_stacks;
 }
 
-uint32_t slots_bare(const struct trace *trace, uint32_t target_id)
+uint32_t slots_bare(const struct slots *slots, uint32_t target_id)
 {
-	return trace->options.max_stacks + target_id % ABI_TARGET_SLOTS;
+	return slots->options.max_stacks + target_id % ABI_TARGET_SLOTS;
 }
 
-bool slots_have_bare(const struct trace *trace)
+bool slots_have_bare(const struct slots *slots)
 {
-	return __atomic_load_n(&trace->skel->bss->shared.bare_slots, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&slots->shared->bare_slots, __ATOMIC_ACQUIRE);
 }
 
-uint32_t slots_end(const struct trace *trace)
+uint32_t slots_end(const struct slots *slots)
 {
-	return slots_have_bare(trace) ? slots_bare(trace, 0) + ABI_TARGET_SLOTS : slots_used(trace);
+	return slots_have_bare(slots) ? slots_bare(slots, 0) + ABI_TARGET_SLOTS : slots_used(slots);
 }
 
-uint32_t slots_of_block(const struct trace *trace, const struct live_value *value)
+uint32_t slots_of_block(const struct slots *slots, const struct live_value *value)
 {
-	return trace->lifetime_rows ? value->slot & LIVE_SLOT_MASK : value->slot;
+	return slots->options.births ? value->slot & LIVE_SLOT_MASK : value->slot;
 }
 
-double slots_weight_of_block(const struct trace *trace, const struct live_value *value)
+double slots_weight_of_block(const struct slots *slots, const struct live_value *value)
 {
 	uint64_t weighed = scope_mark_weighed(value->weighed);
 
 	if (!weighed)
-		return heap_image_weight(value->size, trace->options.sample_bytes);
+		return heap_image_weight(value->size, slots->options.sample_bytes);
 	return value->size ? (double)weighed / (double)value->size : 1;
 }
 
-struct target_stats *slots_stats(const struct trace *trace, uint32_t target_id)
+struct target_stats *slots_stats(const struct slots *slots, uint32_t target_id)
 {
-	return &trace->stats[target_id % ABI_TARGET_SLOTS];
+	return &slots->stats[target_id % ABI_TARGET_SLOTS];
 }
 
-bool slots_target_swept(const struct trace *trace, uint32_t target_id)
+bool slots_target_swept(const struct slots *slots, uint32_t target_id)
 {
-	return target_id && slots_stats(trace, target_id)->swept_id == target_id;
+	return target_id && slots_stats(slots, target_id)->swept_id == target_id;
 }
 
-void slots_delete_swept(const struct trace *trace, int map_fd)
+void slots_delete_swept(const struct slots *slots, int map_fd)
 {
 	uint32_t key[SLOTS_SWEPT_KEY / sizeof(uint32_t)], next[ARRAY_SIZE(key)];
 	bool more;
@@ -140,56 +137,55 @@ void slots_delete_swept(const struct trace *trace, int map_fd)
 	for (more = !bpf_map_get_next_key(map_fd, NULL, next); more;) {
 		memcpy(key, next, sizeof(key));
 		more = !bpf_map_get_next_key(map_fd, key, next);
-		if (slots_target_swept(trace, key[0]))
+		if (slots_target_swept(slots, key[0]))
 			bpf_map_delete_elem(map_fd, key);
 	}
 }
 
-void slots_release_swept(struct trace *trace, void (*release)(struct trace *trace, uint32_t slot))
+void slots_release_swept(struct slots *slots, void (*release)(void *ctx, uint32_t slot), void *ctx)
 {
-	int stacks_fd = bpf_map__fd(trace->skel->maps.stacks);
-	int free_fd = bpf_map__fd(trace->skel->maps.free_slots);
-	uint32_t slots = slots_used(trace);
+	int stacks_fd = bpf_map__fd(slots->maps.stacks);
+	int free_fd = bpf_map__fd(slots->maps.free_slots);
+	uint32_t used = slots_used(slots);
 
-	for (uint32_t i = 0; i < slots; i++) {
-		struct slot_info *info = &trace->slot_infos[i];
+	for (uint32_t i = 0; i < used; i++) {
+		struct slot_info *info = &slots->infos[i];
 		struct stack_key key = {.stack_id = info->stack_id,
 					.target_id = info->target_id,
-					.scope = scopes_node_of_slot(trace, i)};
+					.scope = slots_scope(slots, i)};
 
-		if (!slots_target_swept(trace, info->target_id))
+		if (!slots_target_swept(slots, info->target_id))
 			continue;
 		if (info->managed)
-			__atomic_sub_fetch(&trace->skel->bss->shared.managed_slots, 1,
-					   __ATOMIC_RELAXED);
+			__atomic_sub_fetch(&slots->shared->managed_slots, 1, __ATOMIC_RELAXED);
 		bpf_map_delete_elem(stacks_fd, &key);
-		memset(&trace->counters[i], 0, sizeof(trace->counters[i]));
-		release(trace, i);
+		memset(&slots->counters[i], 0, sizeof(slots->counters[i]));
+		release(ctx, i);
 		__atomic_store_n(&info->target_id, 0, __ATOMIC_RELEASE);
 		bpf_map_update_elem(free_fd, NULL, &i, BPF_ANY);
 	}
 }
 
-void slots_release_target(struct trace *trace, uint32_t target_id)
+void slots_release_target(struct slots *slots, uint32_t target_id)
 {
-	uint32_t slot = slots_bare(trace, target_id);
+	uint32_t slot = slots_bare(slots, target_id);
 
-	if (slots_have_bare(trace) && trace->slot_infos[slot].target_id == target_id) {
-		memset(&trace->counters[slot], 0, sizeof(trace->counters[slot]));
-		__atomic_store_n(&trace->slot_infos[slot].target_id, 0, __ATOMIC_RELEASE);
+	if (slots_have_bare(slots) && slots->infos[slot].target_id == target_id) {
+		memset(&slots->counters[slot], 0, sizeof(slots->counters[slot]));
+		__atomic_store_n(&slots->infos[slot].target_id, 0, __ATOMIC_RELEASE);
 	}
-	memset(slots_stats(trace, target_id), 0, sizeof(*trace->stats));
+	memset(slots_stats(slots, target_id), 0, sizeof(*slots->stats));
 }
 
-double slots_error(const struct trace *trace, uint32_t slot, uint64_t live_bytes)
+double slots_error(const struct slots *slots, uint32_t slot, uint64_t live_bytes)
 {
-	const struct slot_info *info = &trace->slot_infos[slot];
+	const struct slot_info *info = &slots->infos[slot];
 
-	if (info->arena || (!info->weighed && !trace->options.sample_bytes))
+	if (info->arena || (!info->weighed && !slots->options.sample_bytes))
 		return 0;
 	if (info->weighed)
 		return sampling_error_weighed(live_bytes,
-					      slots_stats(trace, info->target_id)->tells_every);
-	return sampling_error(__atomic_load_n(&trace->counters[slot].variance, __ATOMIC_ACQUIRE),
-			      trace->options.sample_bytes);
+					      slots_stats(slots, info->target_id)->tells_every);
+	return sampling_error(__atomic_load_n(&slots->counters[slot].variance, __ATOMIC_ACQUIRE),
+			      slots->options.sample_bytes);
 }

@@ -3,8 +3,8 @@
  * The frames of each stack, as they arrived from the kernel and already independent of the
  * process's mappings: addresses, which are named on demand, and what a runtime has named itself.
  */
-#ifndef MEMLEAKBPF_TRACE_STACKS_H
-#define MEMLEAKBPF_TRACE_STACKS_H
+#ifndef MEMLEAKBPF_STACKS_STACKS_H
+#define MEMLEAKBPF_STACKS_STACKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

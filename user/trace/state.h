@@ -50,20 +50,8 @@ struct trace {
 	int sharers_fd; /* a timer: sharers.h */
 	int stats_fd;	/* -1: the kernel does not count the programs' run time */
 
-	/* The kernel's arrays, mapped: slots.h. */
-	struct stack_counters *counters;
-	struct slot_info *slot_infos;
-	struct slot_age *slot_ages;
-	struct target_stats *stats;
-	uint32_t *slot_scopes; /* with options.scopes; two words a row: scopes.h */
-	/* Those of figures_read.h: NULL, or of one row, where they are not asked for. */
-	struct slot_lifetimes *lifetimes;
-	uint32_t lifetime_rows; /* for a slot; 0: lifetimes are not kept */
-	struct slot_outlived *outlived;
-	struct slot_temporary *temporaries;
-	uint64_t sizes_ns, sizes_end_ns; /* of the last walk for sizes: sizes_read.c */
-	uint64_t *slot_peaks;		 /* peaks.h */
-	struct target_peak *target_peaks;
+	struct slots *slots; /* the counters of stacks */
+	struct figures *figures;
 	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map: reader.c */
 
 	struct object_cache *objects;

@@ -133,8 +133,8 @@ struct patched *target_patched(const struct target *target)
 
 bool target_is_held(const struct trace *trace, const struct target *target)
 {
-	return target->held &&
-	       !__atomic_load_n(&slots_stats(trace, target->id)->loaded_ns, __ATOMIC_ACQUIRE);
+	return target->held && !__atomic_load_n(&slots_stats(trace->slots, target->id)->loaded_ns,
+						__ATOMIC_ACQUIRE);
 }
 
 /* Threads remember whose they are until they see that the table has changed. */

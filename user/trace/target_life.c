@@ -155,7 +155,7 @@ void target_count_unseen(struct trace *trace, const struct target *target)
 		parent = parent->parent ? target_by_id(trace, parent->parent) : NULL;
 	/* Else it is shown with each. */
 	if (parent)
-		lost = slots_stats(trace, parent->id)->lost;
+		lost = slots_stats(trace->slots, parent->id)->lost;
 	__atomic_add_fetch(&lost[LOST_SHORT_CHILDREN], 1, __ATOMIC_RELAXED);
 }
 

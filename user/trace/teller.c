@@ -14,14 +14,15 @@ enum known_role teller_role(const struct target *target)
 
 static bool teller_has_counted(const struct trace *trace, const struct target *target)
 {
-	uint32_t slots = slots_used(trace);
+	uint32_t slots = slots_used(trace->slots);
 
 	for (uint32_t i = 0; i < slots; i++) {
-		if (trace->slot_infos[i].target_id == target->id && trace->counters[i].alloc_count)
+		if (trace->slots->infos[i].target_id == target->id &&
+		    trace->slots->counters[i].alloc_count)
 			return true;
 	}
-	return slots_have_bare(trace) &&
-	       trace->slot_infos[slots_bare(trace, target->id)].target_id == target->id;
+	return slots_have_bare(trace->slots) &&
+	       trace->slots->infos[slots_bare(trace->slots, target->id)].target_id == target->id;
 }
 
 /* For the programs; of processes that are in the kernel's table already. */

@@ -78,6 +78,33 @@ static int trace_configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 	return trace_set_map_size(skel->maps.slot_numbers, step);
 }
 
+_Static_assert(TRACE_LIFETIMES_MAX_STACKS + ABI_TARGET_SLOTS < LIVE_SLOT_MASK,
+	       "the bits that are left of a slot are enough");
+
+static int trace_configure_figures(struct trace *trace)
+{
+	const struct trace_options *o = &trace->options;
+	struct memleakbpf *skel = trace->skel;
+	const struct figures_options options = {
+		.kept = o->figures,
+		.group_sizes = o->group_sizes,
+		.max_stacks = o->max_stacks,
+		.sample_bytes = o->sample_bytes,
+	};
+	const struct figures_maps maps = {
+		.lifetimes = skel->maps.slot_lifetimes,
+		.outlived = skel->maps.slots_outlived,
+		.temporaries = skel->maps.slot_temporaries,
+		.slot_peaks = skel->maps.slot_peaks,
+		.target_peaks = skel->maps.target_peaks,
+		.live = skel->maps.live,
+	};
+
+	/* Where the kernel has refused something, all is configured once more. */
+	figures_free(trace->figures);
+	return figures_new(&options, &maps, &skel->rodata->config, &trace->figures);
+}
+
 static int trace_configure(struct trace *trace)
 {
 	const struct trace_options *o = &trace->options;
@@ -117,7 +144,7 @@ static int trace_configure(struct trace *trace)
 	err = err ?: trace_set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.free_slots, o->max_stacks);
-	err = err ?: figures_configure(trace);
+	err = err ?: trace_configure_figures(trace);
 	if (o->old)
 		err = err ?: trace_configure_numbers(skel, o->max_stacks);
 	err = err ?: scopes_configure(trace);
@@ -330,13 +357,39 @@ static void trace_check_maps(struct trace *trace)
 		     culprit);
 }
 
+/* 0 or -errno, logged. */
+static int trace_map_arrays(struct trace *trace)
+{
+	struct memleakbpf *skel = trace->skel;
+	const struct slots_options options = {
+		.max_stacks = trace->options.max_stacks,
+		.sample_bytes = trace->options.sample_bytes,
+		.births = trace->options.figures.lifetimes,
+	};
+	const struct slots_maps maps = {
+		.counters = skel->maps.counters,
+		.slot_infos = skel->maps.slot_infos,
+		.slot_ages = skel->maps.slot_ages,
+		.target_stats = skel->maps.target_stats,
+		.stacks = skel->maps.stacks,
+		.free_slots = skel->maps.free_slots,
+		.slot_scopes = trace->options.scope_count ? skel->maps.slot_scopes : NULL,
+	};
+	int err = slots_new(&options, &maps, &skel->bss->shared, &trace->slots);
+
+	err = err ?: figures_start(trace->figures, trace->slots, trace->stacks);
+	if (!err && trace->options.guard.period)
+		err = slots_map_array(skel->maps.guard_blocks, (void **)&trace->guard_blocks);
+	return err;
+}
+
 static int trace_start(struct trace *trace)
 {
 	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
 
 	err = err ?: trace_load_starting(trace);
 	if (!err)
-		err = slots_map(trace);
+		err = trace_map_arrays(trace);
 	if (!err) {
 		target_patches_start(trace);
 		trace_start_clock(trace);
@@ -486,7 +539,10 @@ void trace_free(struct trace *trace)
 		close(trace->programs.link_bin);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
-	slots_unmap(trace);
+	figures_free(trace->figures);
+	slots_free(trace->slots);
+	if (trace->skel)
+		slots_unmap_array(trace->skel->maps.guard_blocks, trace->guard_blocks);
 	scopes_free(trace);
 	old_programs_free(trace->programs.old);
 	later_free(trace);

@@ -164,14 +164,14 @@ static void ages_are_right(struct trace *trace, uint32_t target_id, const struct
 	bool oldest = false;
 
 	assert_int_equal(live_walk_clock(trace), 0);
-	memset(trace->slot_ages, 0, slots_end(trace) * sizeof(*trace->slot_ages));
+	memset(trace->slots->ages, 0, slots_end(trace->slots) * sizeof(*trace->slots->ages));
 	assert_int_equal(live_walk_ages(trace), 0);
-	for (uint32_t slot = 0; slot < slots_end(trace); slot++) {
-		if (trace->slot_infos[slot].target_id != target_id)
+	for (uint32_t slot = 0; slot < slots_end(trace->slots); slot++) {
+		if (trace->slots->infos[slot].target_id != target_id)
 			continue;
-		bytes += trace->slot_ages[slot].older_bytes;
-		count += trace->slot_ages[slot].older_count;
-		oldest |= trace->slot_ages[slot].oldest_ns;
+		bytes += trace->slots->ages[slot].older_bytes;
+		count += trace->slots->ages[slot].older_count;
+		oldest |= trace->slots->ages[slot].oldest_ns;
 	}
 	assert_true(oldest);
 	if (trace->options.sample_bytes)
