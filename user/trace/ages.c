@@ -9,7 +9,7 @@
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/live_table.h"
 #include "user/trace/reader.h"
 #include "user/trace/state.h"

@@ -10,7 +10,7 @@
 #include "user/probe/keeper.h"
 #include "user/probe/probe.h"
 #include "user/process/proc.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 /* The size of a breakpoint instruction. */
 #if defined(__aarch64__)

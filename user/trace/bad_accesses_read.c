@@ -17,7 +17,7 @@
 #include "user/patch/guarded.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slot_calls.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 /* As bpf/guard.bpf.c has them. */
 _Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&

@@ -12,7 +12,7 @@
 #include "user/model/snapshot.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/slot_calls.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 static void bad_free_fill(struct bad_free *to, const struct trace *trace,
 			  const struct bad_free_key *key, const struct bad_free_value *value)

@@ -23,7 +23,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/skeleton.h"
 #include "user/trace/sleepers.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 /* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
 #define PIDFD_THREAD O_EXCL

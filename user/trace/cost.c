@@ -12,7 +12,7 @@
 #include "user/trace/later.h"
 #include "user/trace/recursion_misses.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target.h"
 
 /*

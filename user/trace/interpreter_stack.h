@@ -5,7 +5,7 @@
 
 #include "bpf/runtime_abi.h"
 #include "user/target/cpython.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 /* What is known of where a call of the language's stands among those of C. */

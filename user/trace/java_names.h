@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_JAVA_NAMES_H
 
 #include "bpf/runtime_abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 #define JAVA_STACK_MAX (2 * ABI_MAX_FRAMES)

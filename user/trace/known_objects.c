@@ -14,7 +14,7 @@
 #include "user/patch/make_way.h"
 #include "user/trace/scopes.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target.h"
 #include "user/trace/usdt_rows.h"
 #include "user/unwind/publish.h"

@@ -3,7 +3,7 @@
 
 #include "user/base/log.h"
 #include "user/patch/gated.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target_probes.h"
 #include "user/trace/teller.h"
 

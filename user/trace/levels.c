@@ -9,7 +9,7 @@
 #include "user/patch/gated.h"
 #include "user/trace/reader.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target.h"
 
 void trace_set_level(struct trace *trace, unsigned level)

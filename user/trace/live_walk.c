@@ -14,9 +14,9 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
-#include "user/trace/figures_read.h"
+#include "user/figures/figures_read.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 /* Entries of one system call. A bucket's must fit. */
 #define SLICE 16384

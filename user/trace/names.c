@@ -2,7 +2,7 @@
 /* Names of what a target's stacks and its data are. */
 #include <errno.h>
 
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 struct object_cache *trace_objects(struct trace *trace)

@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_PERL_NAMES_H
 
 #include "bpf/perl_abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 void perl_names_add(struct trace *trace, struct target *target,

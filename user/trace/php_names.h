@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_PHP_NAMES_H
 
 #include "bpf/php_abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 void php_names_add(struct trace *trace, struct target *target, const struct php_code_event *event);

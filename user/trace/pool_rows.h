@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_TRACE_POOL_ROWS_H
 #define MEMLEAKBPF_TRACE_POOL_ROWS_H
 
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/python_abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 /*

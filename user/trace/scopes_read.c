@@ -10,12 +10,12 @@
 #include "user/base/fnv.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
-#include "user/trace/sampling.h"
+#include "user/stacks/sampling.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/slots.h"
+#include "user/stacks/stacks.h"
 
 _Static_assert(SCOPE_TIMES == SCOPE_BUCKETS, "one of the model for each of the kernel side's");
 

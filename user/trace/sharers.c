@@ -15,7 +15,7 @@
 #include "user/base/util.h"
 #include "user/process/proc.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/spawn.h"
 
 /* A vfork child that runs calls exec within a millisecond. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/slot_calls.h"
 
-#include "user/trace/slots.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/slots.h"
+#include "user/stacks/stacks.h"
 
 void slot_call_fill(struct reported_call *call, const struct trace *trace, uint32_t target_id,
 		    uint32_t slot)

@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_STACK_WEAVE_H
 
 #include "bpf/abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/patch/patches.h"
 #include "user/symbol/symbol.h"
-#include "user/trace/peaks.h"
+#include "user/figures/peaks.h"
 #include "user/trace/target.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "user/patch/guarded.h"
 #include "user/trace/growth.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target_java.h"
 #include "user/trace/target_perl.h"
 #include "user/trace/target_php.h"

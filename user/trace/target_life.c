@@ -17,7 +17,7 @@
 #include "user/trace/known_objects.h"
 #include "user/trace/sharers.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/target_ends.h"
 
 void target_announce(struct trace *trace, struct target *target)

@@ -5,7 +5,7 @@
 
 #include "user/base/log.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 enum known_role teller_role(const struct target *target)
 {

@@ -8,7 +8,7 @@
 #include "bpf/unwind.h"
 #include "user/base/util.h"
 #include "user/trace/runtime_text.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target_memory.h"
 #include "user/trace/target_v8.h"
 

@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_V8_STACK_H
 
 #include "bpf/v8_abi.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 #include "user/trace/target_v8.h"
 

@@ -21,7 +21,7 @@
 #include "user/trace/reader.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 #include "user/trace/state.h"
 #include "user/trace/target.h"
 

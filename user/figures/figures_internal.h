@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_FIGURES_FIGURES_INTERNAL_H
 
 #include "bpf/figures_abi.h"
-#include "user/trace/figures_read.h"
+#include "user/figures/figures_read.h"
 
 struct figures {
 	struct figures_options options;

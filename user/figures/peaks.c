@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/peaks.h"
+#include "user/figures/peaks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/trace/figures_internal.h"
-#include "user/trace/slots.h"
+#include "user/figures/figures_internal.h"
+#include "user/stacks/slots.h"
 
 /* What is kept is within this part of the peak, where there was time to look. */
 #define PEAK_NEAR 32

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/trace/stacks.h"
+#include "user/stacks/stacks.h"
 
 #define TARGET 3
 

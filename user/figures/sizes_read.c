@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/sizes_read.h"
+#include "user/figures/sizes_read.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/trace/figures_internal.h"
-#include "user/trace/slots.h"
+#include "user/figures/figures_internal.h"
+#include "user/stacks/slots.h"
 
 /* Entries of one system call. */
 #define SIZES_BATCH 4096

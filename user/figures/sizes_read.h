@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "bpf/config.h"
-#include "user/trace/size_rows.h"
+#include "user/figures/size_rows.h"
 
 /*
  * Fills in the sizes of the snapshot's stacks, whose figures are there; `by_slot` and `slots` as for

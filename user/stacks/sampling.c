@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/sampling.h"
+#include "user/stacks/sampling.h"
 
 #include <math.h>
 

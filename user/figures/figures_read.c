@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/figures_read.h"
+#include "user/figures/figures_read.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,11 +10,11 @@
 
 #include "bpf/figures_abi.h"
 #include "user/model/snapshot.h"
-#include "user/trace/figures_internal.h"
-#include "user/trace/peaks.h"
-#include "user/trace/sampling.h"
-#include "user/trace/sizes_read.h"
-#include "user/trace/slots.h"
+#include "user/figures/figures_internal.h"
+#include "user/figures/peaks.h"
+#include "user/stacks/sampling.h"
+#include "user/figures/sizes_read.h"
+#include "user/stacks/slots.h"
 
 _Static_assert(LIFETIME_CLASSES == LIFETIME_BUCKETS,
 	       "the model has them as the programs count them");

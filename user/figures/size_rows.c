@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/size_rows.h"
+#include "user/figures/size_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "user/base/hash.h"
 #include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/trace/figures_internal.h"
-#include "user/trace/stacks.h"
+#include "user/figures/figures_internal.h"
+#include "user/stacks/stacks.h"
 
 struct size_row_key {
 	uint64_t size;

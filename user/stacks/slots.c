@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/slots.h"
+#include "user/stacks/slots.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/heap_image.h"
-#include "user/trace/sampling.h"
+#include "user/stacks/sampling.h"
 
 /* Rows that are not a multiple of a page are padded at the end by the kernel as well. */
 static size_t slots_array_bytes(const struct bpf_map *map)
