@@ -192,7 +192,7 @@ static int known_look_for(const struct trace *trace, const struct known_object *
 	case KNOWN_LOADER:
 		return options->wait_loaded ? loader_find(object, out) : -ENOENT;
 	case KNOWN_SCOPES:
-		return scopes_find(trace, object, out);
+		return scopes_find(trace->scopes, object, out);
 	case KNOWN_MAPPER:
 		return known_wants_mapper(options, known->probes[KNOWN_ALLOCATOR].set)
 			       ? mapper_find(object, out)

@@ -5,7 +5,7 @@
 
 #include "user/base/util.h"
 #include "user/trace/refused.h"
-#include "user/trace/scopes.h"
+#include "user/trace/scope_programs.h"
 
 /* Those that keep figures stand in for the usual ones: only one kind is loaded. */
 static void programs_choose_figures(struct memleakbpf *skel, bool wanted,

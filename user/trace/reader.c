@@ -11,6 +11,8 @@
 #include "user/base/log.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/model/module_maps.h"
+#include "user/model/snapshot.h"
 #include "user/trace/anchor.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
@@ -201,7 +203,7 @@ static bool reader_add_stack(struct snapshot *snapshot, struct trace *trace,
 	snapshot->stack_count++;
 	finished = reader_take_final_id(stack, trace, target);
 	if (slots_scope(trace->slots, slot))
-		scopes_add_stack(trace, snapshot, stack, slots_scope(trace->slots, slot));
+		scopes_add_stack(trace->scopes, snapshot, stack, slots_scope(trace->slots, slot));
 	return finished;
 }
 
@@ -249,7 +251,8 @@ uint32_t *reader_stacks_by_slot(const struct trace *trace, const struct target *
 			continue;
 		/* One of several slots of the same stack: then the snapshot's stacks are sorted. */
 		reader_take_final_id(&wanted, trace, target);
-		wanted.id = scopes_mixed_id(trace, wanted.id, slots_scope(trace->slots, slot));
+		wanted.id =
+			scopes_mixed_id(trace->scopes, wanted.id, slots_scope(trace->slots, slot));
 		found = bsearch(&wanted, snapshot->stacks, snapshot->stack_count,
 				sizeof(*snapshot->stacks), reader_by_id);
 		if (found)
@@ -422,7 +425,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
 		ages = err ? READER_NO_AGES : ages;
 	}
-	err = scopes_read(trace, target, s);
+	err = scopes_read(trace->scopes, target->id, s);
 	err = err ?: reader_fill_stacks(s, trace, target, now, ages != READER_NO_AGES);
 	err = err ?: reader_fill_figures(trace, target, s, ages != READER_NO_AGES);
 	if (err) {

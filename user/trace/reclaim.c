@@ -48,7 +48,7 @@ void reclaim_ended(struct trace *trace)
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
 	slots_release_swept(trace->slots, figures_release_slot, trace->figures);
-	scopes_release_swept(trace);
+	scopes_release_swept(trace->scopes);
 	bad_frees_release_swept(trace);
 	bad_accesses_release_swept(trace);
 	target_patches_release_swept(trace);

@@ -5,149 +5,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-
 #include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/probe/probe.h"
 #include "user/process/object.h"
 #include "user/symbol/function_match.h"
+#include "user/stacks/slots.h"
 #include "user/symbol/symbol.h"
 #include "user/target/scope_spec.h"
+#include "user/target/provider.h"
 #include "user/trace/scopes_internal.h"
-#include "user/trace/skeleton.h"
 
 /* What one object may have, a glob's too: each takes several probes. */
 #define FUNCTIONS_MAX 256
 
-/* ---- the programs ------------------------------------------------------------------------- */
-
-void scopes_choose_programs(struct memleakbpf *skel, const struct trace_options *options,
-			    struct attach_programs *programs)
+static int scopes_fill_rows(struct scopes *s)
 {
-	const struct {
-		struct bpf_program **used, *scoped;
-	} pairs[] = {
-		{&programs->alloc_enter, skel->progs.scoped_alloc_enter},
-		{&programs->alloc_leave, skel->progs.scoped_alloc_leave},
-		{&programs->alloc_return, skel->progs.scoped_alloc_return},
-		{&programs->alloc_session, skel->progs.scoped_alloc_session},
-		{&programs->free_enter, skel->progs.scoped_free_enter},
-		{&programs->unmap_enter, skel->progs.scoped_unmap_enter},
-		{&programs->usdt_free, skel->progs.scoped_usdt_free},
-		{&programs->gate_alloc, skel->progs.scoped_gate_alloc},
-		{&programs->gate_free, skel->progs.scoped_gate_free},
-		{&programs->gate_kept, skel->progs.scoped_gate_kept},
-	};
-	bool wanted = options->scope_count != 0;
+	const struct scopes_options *o = &s->options;
 
-	programs->scopes = wanted;
-	programs->scope_entered = skel->progs.scope_entered;
-	programs->scope_returned = skel->progs.scope_returned;
-	programs->scope_jumped = skel->progs.scope_jumped;
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		bpf_program__set_autoload(wanted ? *pairs[i].used : pairs[i].scoped, false);
-		if (wanted)
-			*pairs[i].used = pairs[i].scoped;
-	}
-	bpf_program__set_autoload(skel->progs.live_ages, !wanted);
-	bpf_program__set_autoload(skel->progs.scoped_live_ages, wanted);
-	bpf_program__set_autoload(skel->progs.scope_thread_exits, wanted);
-	bpf_program__set_autoload(skel->progs.scope_thread_execs, wanted);
-	bpf_map__set_autocreate(skel->maps.scope_threads, wanted);
-	if (!wanted)
-		return;
-	skel->rodata->scope_config = (struct scope_config){
-		.only = options->scope_only,
-		.find_vma = options->find_vma,
-		.tags = SCOPE_TAGS,
-	};
-	for (size_t i = 0; i < options->scope_count && i < SCOPE_SPECS; i++)
-		skel->rodata->scope_specs[i] = options->scopes[i].tag;
-}
-
-int scopes_configure(struct trace *trace)
-{
-	struct memleakbpf *skel = trace->skel;
-	const struct {
-		struct bpf_map *map;
-		uint32_t entries;
-	} sizes[] = {
-		{skel->maps.scope_stacks, SCOPE_ROWS},
-		{skel->maps.scope_free_rows, SCOPE_ROWS},
-		{skel->maps.scope_nodes, SCOPE_NODES},
-		{skel->maps.scope_free_nodes, SCOPE_NODES},
-		{skel->maps.scope_node_of_key, SCOPE_NODES},
-		{skel->maps.scope_tag_counts, SCOPE_FUNCTIONS},
-		{skel->maps.scope_tags_known, SCOPE_NODES},
-		{skel->maps.scope_others, SCOPE_FUNCTIONS},
-		{skel->maps.slot_scopes, trace->options.max_stacks + ABI_TARGET_SLOTS},
-	};
-	int err = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes) && trace->options.scope_count && !err; i++)
-		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
-	return err;
-}
-
-static int scopes_make(struct trace *trace)
-{
-	const struct trace_options *o = &trace->options;
-	struct scopes *s = trace->scopes = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->patterns = calloc(o->scope_count, sizeof(struct function_pattern *));
-	s->found = calloc(o->scope_count, sizeof(*s->found));
-	s->placeless = calloc(o->scope_count, sizeof(*s->placeless));
-	s->rows = calloc(o->scope_count, sizeof(*s->rows));
+	s->patterns = calloc(o->count, sizeof(struct function_pattern *));
+	s->found = calloc(o->count, sizeof(*s->found));
+	s->placeless = calloc(o->count, sizeof(*s->placeless));
+	s->rows = calloc(o->count, sizeof(*s->rows));
 	if (!s->patterns || !s->found || !s->placeless || !s->rows)
 		return -ENOMEM;
-	s->pattern_count = o->scope_count;
-	for (size_t i = 0; i < o->scope_count; i++) {
-		s->patterns[i] = function_pattern_new(o->scopes[i].function);
+	s->pattern_count = o->count;
+	for (size_t i = 0; i < o->count; i++) {
+		s->patterns[i] = function_pattern_new(o->specs[i].function);
 		if (!s->patterns[i])
 			return -ENOMEM;
 		s->rows[i] = (struct alloc_fn){
-			.name = o->scopes[i].function,
-			.shown = o->scopes[i].text,
+			.name = o->specs[i].function,
+			.shown = o->specs[i].text,
 			.op = OP_SCOPE,
-			.ptr_arg = o->scopes[i].tag.arg,
+			.ptr_arg = o->specs[i].tag.arg,
 		};
 	}
 	return 0;
 }
 
-int scopes_start(struct trace *trace)
+int scopes_new(const struct scopes_options *options, const struct scopes_uses *uses,
+	       struct scopes **out)
 {
-	const struct {
-		struct bpf_link **link;
-		const struct bpf_program *program;
-	} events[] = {
-		{&trace->skel->links.scope_thread_exits, trace->skel->progs.scope_thread_exits},
-		{&trace->skel->links.scope_thread_execs, trace->skel->progs.scope_thread_execs},
-	};
+	struct scopes *s = calloc(1, sizeof(*s));
 	int err;
 
-	if (!trace->options.scope_count)
-		return 0;
-	err = scopes_make(trace) ?: scopes_map(trace);
-	for (size_t i = 0; i < ARRAY_SIZE(events) && !err; i++) {
-		*events[i].link = bpf_program__attach(events[i].program);
-		if (!*events[i].link)
-			err = log_errno(errno, "cannot watch the ends of threads (tracepoints)");
+	if (!s)
+		return -ENOMEM;
+	s->options = *options;
+	s->uses = *uses;
+	err = scopes_fill_rows(s) ?: slots_map_array(uses->nodes, (void **)&s->nodes);
+	if (err) {
+		scopes_free(s);
+		return err;
 	}
-	return err;
+	*out = s;
+	return 0;
 }
 
-void scopes_free(struct trace *trace)
+void scopes_free(struct scopes *s)
 {
-	struct scopes *s = trace->scopes;
-
 	if (!s)
 		return;
-	scopes_unmap(trace);
+	slots_unmap_array(s->uses.nodes, s->nodes);
 	for (size_t i = 0; i < s->pattern_count; i++)
 		function_pattern_free(s->patterns[i]);
 	for (size_t i = 0; i < s->function_count; i++)
@@ -158,7 +79,6 @@ void scopes_free(struct trace *trace)
 	free(s->placeless);
 	free(s->rows);
 	free(s);
-	trace->scopes = NULL;
 }
 
 /* ---- functions ---------------------------------------------------------------------------- */
@@ -184,7 +104,7 @@ static int scopes_number(struct scopes *s, const char *name, uint16_t *number)
 }
 
 struct scopes_search {
-	const struct trace *trace;
+	struct scopes *scopes;
 	struct provider *provider;
 	struct debug_places *lines; /* of each option; NULL: none is a line */
 	size_t room;
@@ -213,7 +133,7 @@ static int scopes_add_function(struct scopes_search *search, size_t spec, char *
 			       uint64_t start, uint64_t end)
 {
 	struct provider *provider = search->provider;
-	struct scopes *s = search->trace->scopes;
+	struct scopes *s = search->scopes;
 	struct provider_fn *fn;
 	uint64_t offset;
 	int err;
@@ -265,17 +185,17 @@ static char *scopes_show_name(const char *name, size_t len)
 static int scopes_look_at(void *ctx, const char *name, size_t len, uint64_t start, uint64_t end)
 {
 	struct scopes_search *search = ctx;
-	const struct trace_options *o = &search->trace->options;
-	const struct scopes *s = search->trace->scopes;
+	const struct scopes_options *o = &search->scopes->options;
+	const struct scopes *s = search->scopes;
 
-	for (size_t i = 0; i < o->scope_count; i++) {
+	for (size_t i = 0; i < o->count; i++) {
 		char *shown = NULL;
 
-		if (o->scopes[i].line) {
+		if (o->specs[i].line) {
 			if (!search->lines || !scopes_begins_at(&search->lines[i], start))
 				continue;
 			shown = scopes_show_name(name, len);
-		} else if (!scopes_wants_object(&o->scopes[i], search->provider->object) ||
+		} else if (!scopes_wants_object(&o->specs[i], search->provider->object) ||
 			   !function_matches(s->patterns[i], name, len, &shown)) {
 			continue;
 		}
@@ -284,20 +204,21 @@ static int scopes_look_at(void *ctx, const char *name, size_t len, uint64_t star
 	return 0;
 }
 
-int scopes_find(const struct trace *trace, struct object *object, struct provider **out)
+int scopes_find(struct scopes *scopes, struct object *object, struct provider **out)
 {
-	struct scopes_search search = {.trace = trace};
+	struct scopes_search search = {.scopes = scopes};
 	int err;
 
-	if (!trace->options.scope_count || object_is_vdso(object) || !object_is_elf64(object))
+	if (!scopes || object_is_vdso(object) || !object_is_elf64(object))
 		return -ENOENT;
 	search.provider = calloc(1, sizeof(*search.provider));
 	if (!search.provider)
 		return -ENOMEM;
 	search.provider->object = object_ref(object);
-	err = scopes_find_lines(trace, object, &search.lines);
+	err = scopes_find_lines(scopes, object, &search.lines);
 	if (!err)
-		err = symbolizer_each_function(trace->symbolizer, object, scopes_look_at, &search);
+		err = symbolizer_each_function(scopes->uses.symbolizer, object, scopes_look_at,
+					       &search);
 	free(search.lines);
 	if (search.too_many)
 		log_warn(
@@ -330,15 +251,14 @@ void scopes_assign(struct probe_set *set)
 	}
 }
 
-int scopes_check(const struct trace *trace, const struct target *target)
+bool scopes_miss(const struct scopes *scopes, size_t *spec)
 {
-	const struct trace_options *o = &trace->options;
+	size_t count = scopes && !scopes->options.anywhere ? scopes->options.count : 0;
 
-	for (size_t i = 0; !o->scope_anywhere && i < o->scope_count; i++) {
-		/* Of an object that is named the function may come later. */
-		if (trace->scopes->found[i] || o->scopes[i].object)
-			continue;
-		return scopes_say_missing(trace, target, i);
+	/* Of an object that is named the function may come later. */
+	for (*spec = 0; *spec < count; ++*spec) {
+		if (!scopes->found[*spec] && !scopes->options.specs[*spec].object)
+			return true;
 	}
-	return 0;
+	return false;
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the trace keeps of scopes. Private to scopes*.c. */
-#ifndef MEMLEAKBPF_TRACE_SCOPES_INTERNAL_H
-#define MEMLEAKBPF_TRACE_SCOPES_INTERNAL_H
+/* What is kept of scopes. Private to user/scopes. */
+#ifndef MEMLEAKBPF_SCOPES_SCOPES_INTERNAL_H
+#define MEMLEAKBPF_SCOPES_SCOPES_INTERNAL_H
 
 #include "bpf/scope_abi.h"
 #include "user/symbol/debug_places.h"
 #include "user/symbol/function_match.h"
-#include "user/trace/state.h"
-
-struct object;
-
-/* Values of a function's tag that are told apart. */
-#define SCOPE_TAGS 256
+#include "user/trace/scopes.h"
 
 struct scopes {
-	struct function_pattern **patterns; /* of options.scopes */
+	struct scopes_options options;
+	struct scopes_uses uses;
+	struct function_pattern **patterns; /* of options.specs */
 	size_t pattern_count;
 	bool *found;	       /* likewise: some object has such a function */
 	bool *placeless;       /* likewise, where no probe can be */
@@ -32,12 +29,8 @@ struct scopes {
  * Of each --scope that is a line, where the object's functions begin that are meant: *out, so many as
  * there are options (free()); NULL: none is. 0 or -ENOMEM.
  */
-int scopes_find_lines(const struct trace *trace, struct object *object, struct debug_places **out);
+int scopes_find_lines(const struct scopes *scopes, struct object *object,
+		      struct debug_places **out);
 bool scopes_begins_at(const struct debug_places *places, uint64_t vaddr);
-/* Logs why the target has nothing for a --scope, by its number. -ENOENT */
-int scopes_say_missing(const struct trace *trace, const struct target *target, size_t spec);
-
-int scopes_map(struct trace *trace); /* 0 or -errno, logged */
-void scopes_unmap(struct trace *trace);
 
 #endif

@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "user/base/fnv.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
+#include "user/model/amount.h"
+#include "user/model/scope_sums.h"
+#include "user/model/snapshot.h"
 #include "user/stacks/sampling.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
-#include "user/trace/skeleton.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
 
@@ -21,18 +24,6 @@ _Static_assert(SCOPE_TIMES == SCOPE_BUCKETS, "one of the model for each of the k
 
 /* A character of a tag may take three bytes more than it did. */
 #define TAG_TEXT_MAX (4 * SCOPE_TAG_BYTES)
-
-int scopes_map(struct trace *trace)
-{
-	struct scopes *s = trace->scopes;
-
-	return slots_map_array(trace->skel->maps.scope_nodes, (void **)&s->nodes);
-}
-
-void scopes_unmap(struct trace *trace)
-{
-	slots_unmap_array(trace->skel->maps.scope_nodes, trace->scopes->nodes);
-}
 
 /* NULL: it has none. */
 static const char *scopes_tag_text(char to[static TAG_TEXT_MAX], const struct scope_tag *tag)
@@ -71,14 +62,14 @@ static uint64_t scopes_load(const uint64_t *value)
 }
 
 /* Counts have 16 fractional bits under sampling. */
-static struct amount scopes_amount(const struct trace *trace, uint64_t bytes, uint64_t count)
+static struct amount scopes_amount(const struct scopes *s, uint64_t bytes, uint64_t count)
 {
 	bool negative = (int64_t)bytes < 0 || (int64_t)count < 0;
 
 	if (negative)
 		return (struct amount){0};
 	return (struct amount){
-		bytes, trace->options.sample_bytes ? (count + SAMPLE_ONE / 2) / SAMPLE_ONE : count};
+		bytes, s->options.sample_bytes ? (count + SAMPLE_ONE / 2) / SAMPLE_ONE : count};
 }
 
 static int scopes_fill_kept(struct scope *to, const struct scope_node *node)
@@ -100,7 +91,7 @@ static int scopes_fill_kept(struct scope *to, const struct scope_node *node)
 	return err;
 }
 
-static int scopes_fill(const struct trace *trace, struct scope *to, const struct scope_node *node)
+static int scopes_fill(const struct scopes *s, struct scope *to, const struct scope_node *node)
 {
 	struct scope from = {0};
 	uint64_t ended;
@@ -116,17 +107,17 @@ static int scopes_fill(const struct trace *trace, struct scope *to, const struct
 	from.time_max_ns = scopes_load(&node->time_max);
 	for (size_t i = 0; i < SCOPE_BUCKETS; i++)
 		from.times[i] = scopes_load(&node->times[i]);
-	from.freed = scopes_amount(trace, scopes_load(&node->sums.free_bytes),
+	from.freed = scopes_amount(s, scopes_load(&node->sums.free_bytes),
 				   scopes_load(&node->sums.free_count));
 	from.kept = scopes_amount(
-		trace, scopes_load(&node->sums.alloc_bytes) - scopes_load(&node->sums.free_bytes),
+		s, scopes_load(&node->sums.alloc_bytes) - scopes_load(&node->sums.free_bytes),
 		scopes_load(&node->sums.alloc_count) - scopes_load(&node->sums.free_count));
 	from.own_kept = scopes_amount(
-		trace, scopes_load(&node->own.alloc_bytes) - scopes_load(&node->own.free_bytes),
+		s, scopes_load(&node->own.alloc_bytes) - scopes_load(&node->own.free_bytes),
 		scopes_load(&node->own.alloc_count) - scopes_load(&node->own.free_count));
 	from.kept_error =
 		sampling_error((int64_t)scopes_load((const uint64_t *)&node->sums.variance),
-			       trace->options.sample_bytes);
+			       s->options.sample_bytes);
 	err = scopes_fill_kept(&from, node) ?: scope_add_figures(to, &from);
 	free(from.kept_calls);
 	return err;
@@ -152,12 +143,12 @@ static uint64_t scopes_estimate(const struct scope_others *others)
 	return (uint64_t)(all + 0.5);
 }
 
-static uint64_t scopes_count_others(const struct trace *trace, const struct scope_node_key *node)
+static uint64_t scopes_count_others(const struct scopes *s, const struct scope_node_key *node)
 {
 	const struct scope_others_key key = {node->target_id, node->function};
 	struct scope_others others;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(trace->skel->maps.scope_others), &key, &others))
+	if (bpf_map_lookup_elem(bpf_map__fd(s->uses.others), &key, &others))
 		return 0;
 	return scopes_estimate(&others);
 }
@@ -170,9 +161,8 @@ static uint64_t scopes_hash_name(const struct scope *scope)
 	return scope->tag ? fnv1a(hash, scope->tag, strlen(scope->tag) + 1) : hash;
 }
 
-uint64_t scopes_mixed_id(const struct trace *trace, uint64_t id, uint32_t node)
+uint64_t scopes_mixed_id(const struct scopes *s, uint64_t id, uint32_t node)
 {
-	const struct scopes *s = trace->scopes;
 	uint64_t names = 0;
 
 	if (!id || !node || !s->row_of[node])
@@ -184,9 +174,8 @@ uint64_t scopes_mixed_id(const struct trace *trace, uint64_t id, uint32_t node)
 	return id ^ names;
 }
 
-int scopes_read(struct trace *trace, const struct target *target, struct snapshot *snapshot)
+int scopes_read(struct scopes *s, uint32_t target_id, struct snapshot *snapshot)
 {
-	struct scopes *s = trace->scopes;
 	char text[TAG_TEXT_MAX];
 	uint32_t used;
 
@@ -194,20 +183,20 @@ int scopes_read(struct trace *trace, const struct target *target, struct snapsho
 		return 0;
 	snapshot->scoped = true;
 	memset(s->row_of, 0, sizeof(s->row_of));
-	used = __atomic_load_n(&trace->skel->bss->scope_shared.next_node, __ATOMIC_ACQUIRE);
+	used = __atomic_load_n(s->uses.next_node, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 1; i <= used && i < SCOPE_NODES; i++) {
 		const struct scope_node *node = &s->nodes[i];
 		struct scope *scope;
 
-		if (__atomic_load_n(&node->key.target_id, __ATOMIC_ACQUIRE) != target->id ||
+		if (__atomic_load_n(&node->key.target_id, __ATOMIC_ACQUIRE) != target_id ||
 		    node->key.function >= s->function_count)
 			continue;
 		scope = scopes_list_get(&snapshot->scopes, s->functions[node->key.function],
 					scopes_tag_text(text, &node->key.tag));
-		if (!scope || scopes_fill(trace, scope, node))
+		if (!scope || scopes_fill(s, scope, node))
 			return -ENOMEM;
 		if (node->key.tag.type == SCOPE_IS_OTHER)
-			scope->tags = scopes_count_others(trace, &node->key);
+			scope->tags = scopes_count_others(s, &node->key);
 		s->row_of[i] = (uint32_t)(scope - snapshot->scopes.items) + 1;
 		s->name_of[i] = scopes_hash_name(scope);
 	}
@@ -226,12 +215,11 @@ static bool scopes_was_counted(const struct scopes *s, uint32_t first, uint32_t 
 	return false;
 }
 
-void scopes_add_stack(struct trace *trace, struct snapshot *snapshot, struct stack *stack,
+void scopes_add_stack(struct scopes *s, struct snapshot *snapshot, struct stack *stack,
 		      uint32_t node)
 {
-	struct scopes *s = trace->scopes;
 	struct scope *own = s->row_of[node] ? &snapshot->scopes.items[s->row_of[node] - 1] : NULL;
-	uint64_t mixed = scopes_mixed_id(trace, stack->id, node);
+	uint64_t mixed = scopes_mixed_id(s, stack->id, node);
 
 	if (!own)
 		return;
@@ -250,34 +238,33 @@ void scopes_add_stack(struct trace *trace, struct snapshot *snapshot, struct sta
 		at = s->nodes[at].key.parent;
 	}
 	/* The same frames in another scope are another stack. */
-	if (!stack->id || !stack_table_finish(trace->stacks, snapshot->target_id, mixed, stack->id,
+	if (!stack->id || !stack_table_finish(s->uses.stacks, snapshot->target_id, mixed, stack->id,
 					      (uint8_t)stack->end))
 		return;
 	stack->id = mixed;
 }
 
-void scopes_release_swept(struct trace *trace)
+void scopes_release_swept(struct scopes *s)
 {
-	struct scopes *s = trace->scopes;
 	int nodes_fd, free_fd;
 	uint32_t used;
 
 	if (!s)
 		return;
-	nodes_fd = bpf_map__fd(trace->skel->maps.scope_node_of_key);
-	free_fd = bpf_map__fd(trace->skel->maps.scope_free_nodes);
-	used = __atomic_load_n(&trace->skel->bss->scope_shared.next_node, __ATOMIC_ACQUIRE);
+	nodes_fd = bpf_map__fd(s->uses.node_of_key);
+	free_fd = bpf_map__fd(s->uses.free_nodes);
+	used = __atomic_load_n(s->uses.next_node, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 1; i <= used && i < SCOPE_NODES; i++) {
 		struct scope_node *node = &s->nodes[i];
 		struct scope_node_key key = node->key;
 
-		if (!slots_target_swept(trace->slots, key.target_id))
+		if (!slots_target_swept(s->uses.slots, key.target_id))
 			continue;
 		bpf_map_delete_elem(nodes_fd, &key);
 		if (key.tag.type == SCOPE_IS_OTHER) {
 			const struct scope_others_key others = {key.target_id, key.function};
 
-			bpf_map_delete_elem(bpf_map__fd(trace->skel->maps.scope_others), &others);
+			bpf_map_delete_elem(bpf_map__fd(s->uses.others), &others);
 		}
 		__atomic_store_n(&node->key.target_id, 0, __ATOMIC_RELEASE);
 		memset(node, 0, sizeof(*node));

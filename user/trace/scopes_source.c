@@ -13,7 +13,6 @@
 #include "user/target/scope_spec.h"
 #include "user/trace/scopes.h"
 #include "user/trace/scopes_internal.h"
-#include "user/trace/target_runtimes.h"
 
 /* Inlined calls that are named. */
 #define CALLS_NAMED 5
@@ -30,19 +29,19 @@ static bool scopes_query(const struct scope_spec *spec, struct debug_place_query
 	return true;
 }
 
-int scopes_find_lines(const struct trace *trace, struct object *object, struct debug_places **out)
+int scopes_find_lines(const struct scopes *scopes, struct object *object, struct debug_places **out)
 {
-	const struct trace_options *o = &trace->options;
+	const struct scopes_options *o = &scopes->options;
 	struct debug_place_query query;
 	int err = 0;
 
 	*out = NULL;
-	for (size_t i = 0; i < o->scope_count && !err; i++) {
-		if (!o->scopes[i].line || !scopes_query(&o->scopes[i], &query))
+	for (size_t i = 0; i < o->count && !err; i++) {
+		if (!o->specs[i].line || !scopes_query(&o->specs[i], &query))
 			continue;
 		if (!*out)
-			*out = calloc(o->scope_count, sizeof(**out));
-		err = *out ? symbolizer_places(trace->symbolizer, object, &query, &(*out)[i])
+			*out = calloc(o->count, sizeof(**out));
+		err = *out ? symbolizer_places(scopes->uses.symbolizer, object, &query, &(*out)[i])
 			   : -ENOMEM;
 	}
 	return err;
@@ -72,60 +71,59 @@ static bool scopes_say_calls(const struct debug_places *places, char *to, size_t
 	return named != 0;
 }
 
-/* Where in what the target maps calls of the function were inlined. */
-static bool scopes_find_calls(const struct trace *trace, const struct target *target,
+/* Where in what the process maps calls of the function were inlined. */
+static bool scopes_find_calls(const struct scopes *scopes, const struct image *image,
 			      const struct scope_spec *spec, char *to, size_t size)
 {
 	_cleanup_free_ struct debug_places *places = calloc(1, sizeof(*places));
-	size_t ranges = target->image ? image_range_count(target->image) : 0;
+	size_t ranges = image ? image_range_count(image) : 0;
 	const struct object *before = NULL;
 	struct debug_place_query query;
 
 	if (!places || !scopes_query(spec, &query))
 		return false;
 	for (size_t i = 0; i < ranges; i++) {
-		struct object *object = image_range_at(target->image, i)->object;
+		struct object *object = image_range_at(image, i)->object;
 
 		if (!object || object == before || object_is_vdso(object) ||
 		    !object_is_elf64(object))
 			continue;
 		before = object;
-		if (!symbolizer_places(trace->symbolizer, object, &query, places) &&
+		if (!symbolizer_places(scopes->uses.symbolizer, object, &query, places) &&
 		    scopes_say_calls(places, to, size))
 			return true;
 	}
 	return false;
 }
 
-int scopes_say_missing(const struct trace *trace, const struct target *target, size_t spec)
+void scopes_say_missing(const struct scopes *scopes, const struct scopes_process *process,
+			size_t spec)
 {
-	const struct scope_spec *scope = &trace->options.scopes[spec];
-	const char *language = target_managed_language(target);
+	const struct scope_spec *scope = &scopes->options.specs[spec];
 	char calls[1024];
 
-	if (trace->scopes->placeless[spec])
+	if (scopes->placeless[spec])
 		log_error("--scope %s: in process %d (%s) there is no place for a probe: what has "
 			  "that name is no code of a file",
-			  scope->text, target->pid, target->comm);
+			  scope->text, process->pid, process->comm);
 	else if (scope->line)
 		log_error("--scope %s: no function of process %d (%s) begins at that line (a line "
 			  "from a function's name to the first of its body is wanted; has the file "
 			  "debug information?)",
-			  scope->text, target->pid, target->comm);
-	else if (scopes_find_calls(trace, target, scope, calls, sizeof(calls)))
+			  scope->text, process->pid, process->comm);
+	else if (scopes_find_calls(scopes, process->image, scope, calls, sizeof(calls)))
 		log_error("--scope %s: inlined everywhere in process %d (%s), at %s: name a "
 			  "function around it, or have it compiled with "
 			  "__attribute__((noinline))",
-			  scope->text, target->pid, target->comm, calls);
-	else if (language)
+			  scope->text, process->pid, process->comm, calls);
+	else if (process->language)
 		log_error("--scope %s: process %d (%s) has no native function of that name, and "
 			  "functions of %s cannot be scopes: no code of a file is theirs; "
 			  "OBJECT:FUNCTION is for a library that is loaded later",
-			  scope->text, target->pid, target->comm, language);
+			  scope->text, process->pid, process->comm, process->language);
 	else
 		log_error("--scope %s: process %d (%s) has no function of that name (has it "
 			  "symbols? is the name spelled as in its stacks?); OBJECT:FUNCTION is for "
 			  "a library that is loaded later",
-			  scope->text, target->pid, target->comm);
-	return -ENOENT;
+			  scope->text, process->pid, process->comm);
 }

@@ -23,6 +23,7 @@
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/target_runtimes.h"
 #include "user/trace/teller.h"
 #include "user/unwind/publish.h"
 
@@ -124,6 +125,24 @@ static void target_add_children(struct trace *trace, pid_t pid)
 	}
 }
 
+/* Does every --scope name a function of what the target maps? 0; -ENOENT, logged. */
+static int target_check_scopes(const struct trace *trace, const struct target *target)
+{
+	size_t spec;
+
+	if (!scopes_miss(trace->scopes, &spec))
+		return 0;
+	scopes_say_missing(trace->scopes,
+			   &(struct scopes_process){
+				   .pid = target->pid,
+				   .comm = target->comm,
+				   .image = target->image,
+				   .language = target_managed_language(target),
+			   },
+			   spec);
+	return -ENOENT;
+}
+
 /*
  * Everything between knowing the pid and its allocations counting. -ESRCH, not logged, when it ends
  * meanwhile.
@@ -149,7 +168,7 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 		return err;
 	if (err == 0)
 		return child ? -ENOENT : target_say_no_allocator(trace, target);
-	err = child ? 0 : scopes_check(trace, target);
+	err = child ? 0 : target_check_scopes(trace, target);
 	if (err)
 		return err;
 	target_publish(trace, target);

@@ -34,6 +34,7 @@
 #include "user/trace/reader.h"
 #include "user/trace/refused.h"
 #include "user/stacks/sampling.h"
+#include "user/trace/scope_programs.h"
 #include "user/trace/scopes.h"
 #include "user/trace/sharers.h"
 #include "user/trace/sleepers.h"
@@ -543,7 +544,7 @@ void trace_free(struct trace *trace)
 	slots_free(trace->slots);
 	if (trace->skel)
 		slots_unmap_array(trace->skel->maps.guard_blocks, trace->guard_blocks);
-	scopes_free(trace);
+	scopes_free(trace->scopes);
 	old_programs_free(trace->programs.old);
 	later_free(trace);
 	memleakbpf__destroy(trace->skel);
