@@ -19,12 +19,13 @@ room_unwind := base process kernel target
 room_symbol := base model process kernel
 room_stacks := base model process kernel heap target symbol
 room_figures := base model stacks
+room_scopes := base model process target probe symbol stacks
 room_corefile := base model process kernel symbol
 room_analysis := base model
 room_inspect := base model process kernel freeze heap symbol corefile analysis
 room_recording := base model
 room_export := base model recording
-room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures
+room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes
 room_session := $(room_trace) corefile analysis inspect recording export trace
 room_survey := $(room_session) session
 room_live := $(room_survey) survey
@@ -32,10 +33,10 @@ room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/stacks/slots user/figures/ user/trace/ user/survey/survey_reader
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
-rooms_with_bpf := freeze target probe patch unwind stacks figures trace survey cli
+rooms_with_bpf := freeze target probe patch unwind stacks figures scopes trace survey cli
 bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.
-objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=120 bpf/alloc_op.h=80
+objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=140 bpf/alloc_op.h=80

@@ -12,7 +12,7 @@
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
 #include "user/patch/make_way.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/trace/skeleton.h"
 #include "user/stacks/slots.h"
 #include "user/trace/target.h"

@@ -22,7 +22,7 @@
 #include "user/trace/live_walk.h"
 #include "user/figures/peaks.h"
 #include "user/trace/recursion_misses.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target_java.h"

@@ -17,7 +17,7 @@
 #include "user/trace/php_rows.h"
 #include "user/trace/python_rows.h"
 #include "user/trace/runtime_chains.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"

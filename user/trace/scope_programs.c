@@ -6,7 +6,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/target/scope_spec.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/trace/skeleton.h"
 
 /* Values of a function's tag that are told apart. */

@@ -17,7 +17,7 @@
 #include "user/patch/guarded.h"
 #include "user/trace/later.h"
 #include "user/trace/reclaim.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
 #include "user/trace/target_life.h"

@@ -35,7 +35,7 @@
 #include "user/trace/refused.h"
 #include "user/stacks/sampling.h"
 #include "user/trace/scope_programs.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 #include "user/trace/sharers.h"
 #include "user/trace/sleepers.h"
 #include "user/stacks/slots.h"

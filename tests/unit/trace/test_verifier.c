@@ -114,7 +114,7 @@ static bool shares_stack(const struct bpf_program *program)
 
 enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES, AT_ONCE };
 
-/* Of user/trace/scopes.c; that none matches them is known by the maps' names. */
+/* Of user/scopes/scopes.c; that none matches them is known by the maps' names. */
 static const struct scope_spec scope = {
 	.text = "f#+0(+8(arg2)):str",
 	.function = "f",

@@ -6,7 +6,7 @@
 #include "bpf/scope_abi.h"
 #include "user/symbol/debug_places.h"
 #include "user/symbol/function_match.h"
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 
 struct scopes {
 	struct scopes_options options;

@@ -11,8 +11,8 @@
 #include "user/symbol/symbol.h"
 #include "user/target/image.h"
 #include "user/target/scope_spec.h"
-#include "user/trace/scopes.h"
-#include "user/trace/scopes_internal.h"
+#include "user/scopes/scopes.h"
+#include "user/scopes/scopes_internal.h"
 
 /* Inlined calls that are named. */
 #define CALLS_NAMED 5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/scopes.h"
+#include "user/scopes/scopes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "user/symbol/symbol.h"
 #include "user/target/scope_spec.h"
 #include "user/target/provider.h"
-#include "user/trace/scopes_internal.h"
+#include "user/scopes/scopes_internal.h"
 
 /* What one object may have, a glob's too: each takes several probes. */
 #define FUNCTIONS_MAX 256

@@ -15,8 +15,8 @@
 #include "user/model/scope_sums.h"
 #include "user/model/snapshot.h"
 #include "user/stacks/sampling.h"
-#include "user/trace/scopes.h"
-#include "user/trace/scopes_internal.h"
+#include "user/scopes/scopes.h"
+#include "user/scopes/scopes_internal.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
 
