@@ -111,7 +111,7 @@ BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__bpf__ 
 
 # --- Files -----------------------------------------------------------------------------------------------------------------
 
-BPF_SRCS := $(sort $(wildcard bpf/*.bpf.c))
+BPF_SRCS := $(sort $(wildcard bpf/*.bpf.c bpf/runtime/*.bpf.c))
 BPF_OBJS := $(BPF_SRCS:%.c=$(BUILD)/obj/%.o)
 BPF_LINKED := $(BUILD)/memleakbpf.bpf.o
 # The same for kernels that lack what bpf/hold.h asks for.
@@ -134,7 +134,8 @@ GATE_STUB_CFLAGS := -std=gnu17 -O2 -fPIC -fvisibility=hidden -mgeneral-regs-only
 HTML_PAGE := $(BUILD)/gen/html_page.gen.h
 
 MAIN_SRC := user/cli/main.c
-LIB_SRCS := $(filter-out $(MAIN_SRC),$(sort $(wildcard user/*/*.c)))
+# A folder of user/runtime for each language.
+LIB_SRCS := $(filter-out $(MAIN_SRC),$(sort $(wildcard user/*/*.c user/runtime/*/*.c)))
 LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/obj/%.o)
 MAIN_OBJ := $(MAIN_SRC:%.c=$(BUILD)/obj/%.o)
 LIB := $(BUILD)/libmemleakbpf.a

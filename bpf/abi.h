@@ -202,19 +202,19 @@ struct target_info {
 /* tells its allocations by USDT probes: these count, and no calls of functions */
 #define TARGET_TELLS 16u
 /*
- * runs CPython, of which python_rows knows (bpf/python_abi.h). Not in the table of targets: threads find it
+ * runs CPython, of which python_rows knows (bpf/runtime/python_abi.h). Not in the table of targets: threads find it
  * out when they look at that anew
  */
 #define TARGET_PYTHON 32u
-/* has a JVM, of which hotspot_rows knows (bpf/hotspot_abi.h); found out likewise */
+/* has a JVM, of which hotspot_rows knows (bpf/runtime/hotspot_abi.h); found out likewise */
 #define TARGET_JAVA 128u
-/* has V8, of which v8_rows knows (bpf/v8_abi.h); found out likewise */
+/* has V8, of which v8_rows knows (bpf/runtime/v8_abi.h); found out likewise */
 #define TARGET_V8 256u
-/* has CRuby, of which ruby_rows knows (bpf/ruby_abi.h); found out likewise */
+/* has CRuby, of which ruby_rows knows (bpf/runtime/ruby_abi.h); found out likewise */
 #define TARGET_RUBY 512u
-/* has PHP, of which php_rows knows (bpf/php_abi.h); found out likewise */
+/* has PHP, of which php_rows knows (bpf/runtime/php_abi.h); found out likewise */
 #define TARGET_PHP 1024u
-/* has Perl, of which perl_rows knows (bpf/perl_abi.h); found out likewise */
+/* has Perl, of which perl_rows knows (bpf/runtime/perl_abi.h); found out likewise */
 #define TARGET_PERL 2048u
 /* What a thread of it is in is known by following frames that are not on its stack. */
 #define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY | TARGET_PHP | TARGET_PERL)
@@ -280,19 +280,19 @@ enum event_type {
 	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
 	/* of runtimes, before the first stack that needs them */
-	EVENT_RUNTIME_CHAIN, /* bpf/runtime_abi.h */
+	EVENT_RUNTIME_CHAIN, /* bpf/runtime/runtime_abi.h */
 	EVENT_HOTSPOT_CHAIN, /* the same, of code of the JVM's */
-	EVENT_PYTHON_CODE,   /* bpf/python_abi.h */
+	EVENT_PYTHON_CODE,   /* bpf/runtime/python_abi.h */
 	EVENT_PYTHON_FAILED,
-	EVENT_HOTSPOT_FAILED, /* bpf/hotspot_abi.h */
-	EVENT_V8_FUNCTION,    /* bpf/v8_abi.h */
+	EVENT_HOTSPOT_FAILED, /* bpf/runtime/hotspot_abi.h */
+	EVENT_V8_FUNCTION,    /* bpf/runtime/v8_abi.h */
 	EVENT_V8_CODE,	      /* there, too */
 	EVENT_V8_FAILED,
-	EVENT_RUBY_CODE, /* bpf/ruby_abi.h */
+	EVENT_RUBY_CODE, /* bpf/runtime/ruby_abi.h */
 	EVENT_RUBY_FAILED,
-	EVENT_PHP_CODE, /* bpf/php_abi.h */
+	EVENT_PHP_CODE, /* bpf/runtime/php_abi.h */
 	EVENT_PHP_FAILED,
-	EVENT_PERL_CODE, /* bpf/perl_abi.h */
+	EVENT_PERL_CODE, /* bpf/runtime/perl_abi.h */
 	EVENT_PERL_FAILED,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 	EVENT_SAMPLES,	   /* there are shared.samples_alarm of them: bpf/told.h */

@@ -27,7 +27,7 @@ enum alloc_op {
 	OP_USDT_ALLOC, /* otel_memory:alloc: the allocator tells of a sample */
 	OP_USDT_FREE,  /* otel_memory:free: and of its end */
 	OP_SCOPE,      /* a function whose calls are scopes: bpf/scope_abi.h */
-	OP_CODE_END,   /* frees a code object of Python's: bpf/python.h */
+	OP_CODE_END,   /* frees a code object of Python's: bpf/runtime/python.h */
 };
 
 #endif

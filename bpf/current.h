@@ -5,7 +5,7 @@
 
 #include "bpf/loss.h"
 #include "bpf/bpf_maps.h"
-#include "bpf/runtimes.h"
+#include "bpf/runtime/runtimes.h"
 
 static __always_inline struct thread_state *thread_in_storage(uint64_t flags)
 {

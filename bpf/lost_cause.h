@@ -33,14 +33,14 @@ enum lost_cause {
 	LOST_SHORT_CHILDREN, /* child process: it ended before its probes were in */
 	LOST_REMOVED_PROBES, /* all for a while: the kernel has taken an object's probes out */
 	LOST_GATE_FULL, /* allocation: no room among the samples that the gate knows in the target */
-	LOST_PYTHON, /* allocation counted, its Python functions not followed: bpf/python_abi.h */
-	LOST_JAVA, /* allocation counted, some of its Java frames not followed or not named: bpf/hotspot_abi.h */
+	LOST_PYTHON, /* allocation counted, its Python functions not followed: bpf/runtime/python_abi.h */
+	LOST_JAVA, /* allocation counted, some of its Java frames not followed or not named: bpf/runtime/hotspot_abi.h */
 	LOST_SCOPES, /* call of a --scope function not followed: too deep, or no room */
-	LOST_V8, /* allocation counted, some of its JavaScript frames not followed or without their line: bpf/v8_abi.h */
+	LOST_V8, /* allocation counted, some of its JavaScript frames not followed or without their line: bpf/runtime/v8_abi.h */
 	LOST_KEPT_FULL, /* allocation: the process has as many live samples as it may have (--keep-live) */
-	LOST_RUBY, /* allocation counted, its Ruby frames not followed: bpf/ruby_abi.h */
-	LOST_PHP,  /* the same of PHP's: bpf/php_abi.h */
-	LOST_PERL, /* and of Perl's: bpf/perl_abi.h */
+	LOST_RUBY, /* allocation counted, its Ruby frames not followed: bpf/runtime/ruby_abi.h */
+	LOST_PHP,  /* the same of PHP's: bpf/runtime/php_abi.h */
+	LOST_PERL, /* and of Perl's: bpf/runtime/perl_abi.h */
 	LOST_CAUSES,
 };
 

@@ -10,12 +10,12 @@
 #include "bpf/loss.h"
 #include "bpf/number.h"
 #include "bpf/pool.h"
-#include "bpf/java.h"
-#include "bpf/perl.h"
-#include "bpf/php.h"
-#include "bpf/python.h"
-#include "bpf/ruby.h"
-#include "bpf/v8.h"
+#include "bpf/runtime/java.h"
+#include "bpf/runtime/perl.h"
+#include "bpf/runtime/php.h"
+#include "bpf/runtime/python.h"
+#include "bpf/runtime/ruby.h"
+#include "bpf/runtime/v8.h"
 #include "bpf/unwind.h"
 
 #include <bpf/bpf_core_read.h>

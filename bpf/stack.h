@@ -3,14 +3,14 @@
 #ifndef MEMLEAKBPF_BPF_STACK_H
 #define MEMLEAKBPF_BPF_STACK_H
 
-#include "bpf/java.h"
+#include "bpf/runtime/java.h"
 #include "bpf/loss.h"
 #include "bpf/number.h"
-#include "bpf/python.h"
-#include "bpf/runtimes.h"
+#include "bpf/runtime/python.h"
+#include "bpf/runtime/runtimes.h"
 #include "bpf/scope.h"
+#include "bpf/runtime/v8.h"
 #include "bpf/stack_end.h"
-#include "bpf/v8.h"
 #include "bpf/walk.h"
 
 static __always_inline uint32_t slot_take(void)

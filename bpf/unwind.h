@@ -187,11 +187,11 @@ int unwind_copy(struct unwind_state *state, struct stack_copy_event *event);
 int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size);
 
 /*
- * bpf/java.bpf.c: unwind_frame_size(), of a frame whose code is no file's. It is entered in what is known of the thread's stack
- * (bpf/java.h).
+ * bpf/runtime/java.bpf.c: unwind_frame_size(), of a frame whose code is no file's. It is entered in what is known of the thread's stack
+ * (bpf/runtime/java.h).
  */
 int hotspot_look(const struct unwind_state *state);
-/* bpf/v8.bpf.c: takes down a frame of code without rows. UNWIND_FRAME_OTHER. */
+/* bpf/runtime/v8.bpf.c: takes down a frame of code without rows. UNWIND_FRAME_OTHER. */
 int v8_look(const struct unwind_state *state);
 
 /* A forked child has its parent's mappings until user space gives it its own. */

@@ -16,6 +16,7 @@ room_target := base process kernel
 room_probe := base process kernel target
 room_patch := base model process kernel freeze gate guard target probe
 room_unwind := base process kernel target
+room_runtime := base model process kernel freeze gate target
 room_symbol := base model process kernel
 room_stacks := base model process kernel heap target symbol
 room_figures := base model stacks
@@ -25,7 +26,7 @@ room_analysis := base model
 room_inspect := base model process kernel freeze heap symbol corefile analysis
 room_recording := base model
 room_export := base model recording
-room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes
+room_trace := base model process kernel freeze gate guard heap target runtime probe patch unwind symbol stacks figures scopes
 room_session := $(room_trace) corefile analysis inspect recording export trace
 room_survey := $(room_session) session
 room_live := $(room_survey) survey
@@ -35,7 +36,7 @@ room_cli := $(room_live) live
 # (bpf/; plain enumerations, which people are shown, are for all).
 files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
-rooms_with_bpf := freeze target probe patch unwind stacks figures scopes trace survey cli
+rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace survey cli
 bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.

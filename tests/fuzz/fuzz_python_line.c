@@ -4,9 +4,9 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "bpf/python_abi.h"
+#include "bpf/runtime/python_abi.h"
 #include "user/base/util.h"
-#include "user/symbol/python_line.h"
+#include "user/runtime/python/python_line.h"
 
 /* An entry of one byte at least is for 8 units at most, and one of two bytes for 127. */
 #define UNITS_OF_A_BYTE 64

@@ -38,7 +38,7 @@ int loader_find(struct object *object, struct provider **out);
 
 /*
  * Likewise, in .dynsym only, what maps and unmaps memory: mmap, mremap and munmap.
- * What a runtime with a pool of its own maps by them is traced (user/target/runtime.h).
+ * What a runtime with a pool of its own maps by them is traced (user/runtime/runtime.h).
  */
 int mapper_find(struct object *object, struct provider **out);
 

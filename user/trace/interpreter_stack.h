@@ -3,8 +3,8 @@
 #ifndef MEMLEAKBPF_TRACE_INTERPRETER_STACK_H
 #define MEMLEAKBPF_TRACE_INTERPRETER_STACK_H
 
-#include "bpf/runtime_abi.h"
-#include "user/target/cpython.h"
+#include "bpf/runtime/runtime_abi.h"
+#include "user/runtime/python/cpython.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/hotspot_abi.h"
+#include "bpf/runtime/hotspot_abi.h"
 #include "user/base/hash.h"
 #include "user/base/util.h"
-#include "user/target/hotspot_code.h"
+#include "user/runtime/java/hotspot_code.h"
 #include "user/trace/java_rows.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/target_java.h"

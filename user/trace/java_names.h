@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_JAVA_NAMES_H
 #define MEMLEAKBPF_TRACE_JAVA_NAMES_H
 
-#include "bpf/runtime_abi.h"
+#include "bpf/runtime/runtime_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

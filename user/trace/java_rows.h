@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_JAVA_ROWS_H
 #define MEMLEAKBPF_TRACE_JAVA_ROWS_H
 
-#include "bpf/hotspot_abi.h"
+#include "bpf/runtime/hotspot_abi.h"
 #include "user/trace/target.h"
 
 /*

@@ -8,7 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/target/cpython_code_end.h"
+#include "user/runtime/python/cpython_code_end.h"
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
 #include "user/patch/make_way.h"

@@ -10,12 +10,12 @@
 
 #include "user/base/hash.h"
 #include "bpf/unwind_abi.h"
-#include "bpf/v8_abi.h"
+#include "bpf/runtime/v8_abi.h"
 #include "user/process/object.h"
-#include "user/target/cpython.h"
-#include "user/target/runtime.h"
-#include "user/target/v8_calls.h"
-#include "user/target/v8_versions.h"
+#include "user/runtime/python/cpython.h"
+#include "user/runtime/runtime.h"
+#include "user/runtime/v8/v8_calls.h"
+#include "user/runtime/v8/v8_versions.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */

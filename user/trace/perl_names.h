@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PERL_NAMES_H
 #define MEMLEAKBPF_TRACE_PERL_NAMES_H
 
-#include "bpf/perl_abi.h"
+#include "bpf/runtime/perl_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PERL_ROWS_H
 #define MEMLEAKBPF_TRACE_PERL_ROWS_H
 
-#include "bpf/perl_abi.h"
+#include "bpf/runtime/perl_abi.h"
 #include "user/trace/target.h"
 
 /* Is there a Perl in the target's image? Each time that it has changed. Failures are logged. */

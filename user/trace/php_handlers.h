@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "user/process/object.h"
-#include "user/target/php_engine.h"
+#include "user/runtime/php/php_engine.h"
 
 struct php_handlers {
 	/* In order of `returns`: the return address of a call, and where the handler begins that it is made for. File offsets. */

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PHP_NAMES_H
 #define MEMLEAKBPF_TRACE_PHP_NAMES_H
 
-#include "bpf/php_abi.h"
+#include "bpf/runtime/php_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_PHP_ROWS_H
 #define MEMLEAKBPF_TRACE_PHP_ROWS_H
 
-#include "bpf/php_abi.h"
+#include "bpf/runtime/php_abi.h"
 #include "user/trace/target.h"
 
 /* Is there a PHP in the target's image? Each time that it has changed. Failures are logged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Targets whose runtime has a pool of its own (user/target/runtime.h): the programs are told which of
+ * Targets whose runtime has a pool of its own (user/runtime/runtime.h): the programs are told which of
  * their mappings are its arenas, which count as blocks. Private to user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_POOL_ROWS_H

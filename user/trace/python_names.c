@@ -7,7 +7,7 @@
 
 #include "user/base/hash.h"
 #include "user/base/log.h"
-#include "user/symbol/python_line.h"
+#include "user/runtime/python/python_line.h"
 #include "user/trace/runtime_text.h"
 
 /* Of all targets' functions together: names and tables of lines. A large program's take some MiB. */

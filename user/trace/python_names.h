@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/python_abi.h"
+#include "bpf/runtime/python_abi.h"
 
 struct python_names;
 

@@ -9,7 +9,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/target/cpython.h"
+#include "user/runtime/python/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"
 #include "user/trace/skeleton.h"

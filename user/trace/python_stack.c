@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/trace/python_stack.h"
 
-#include "user/target/cpython.h"
+#include "user/runtime/python/cpython.h"
 #include "user/trace/interpreter_stack.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/python_names.h"

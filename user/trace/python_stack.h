@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_TRACE_PYTHON_STACK_H
 
 #include "bpf/abi.h"
-#include "bpf/python_abi.h"
+#include "bpf/runtime/python_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

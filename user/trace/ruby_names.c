@@ -66,7 +66,7 @@ static const struct frame *ruby_keep(struct trace *trace, const struct target *t
 	return stack_table_keep_frame(trace->stacks, target->id, &frame);
 }
 
-/* It comes again where something of it could not be read (ruby_tell_code() in bpf/ruby.bpf.c). */
+/* It comes again where something of it could not be read (ruby_tell_code() in bpf/runtime/ruby.bpf.c). */
 static bool ruby_is_whole(const struct ruby_code *code)
 {
 	return code->frame->function &&

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_RUBY_NAMES_H
 #define MEMLEAKBPF_TRACE_RUBY_NAMES_H
 
-#include "bpf/ruby_abi.h"
+#include "bpf/runtime/ruby_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
 

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_RUBY_ROWS_H
 #define MEMLEAKBPF_TRACE_RUBY_ROWS_H
 
-#include "bpf/ruby_abi.h"
+#include "bpf/runtime/ruby_abi.h"
 #include "user/trace/target.h"
 
 /* Is there a Ruby in the target's image? Each time that it has changed. Failures are logged. */

@@ -14,7 +14,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/target/jvm_attach.h"
+#include "user/runtime/java/jvm_attach.h"
 #include "user/trace/known_objects.h"
 
 /* In the middle of a collection a JVM neither listens nor answers. */

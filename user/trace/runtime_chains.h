@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/runtime_abi.h"
+#include "bpf/runtime/runtime_abi.h"
 
 struct runtime_chains;
 

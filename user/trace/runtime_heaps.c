@@ -14,7 +14,7 @@
 #include "user/heap/v8_page.h"
 #include "user/model/snapshot.h"
 #include "user/process/maps.h"
-#include "user/target/hotspot.h"
+#include "user/runtime/java/hotspot.h"
 #include "user/trace/known_objects.h"
 
 /* Between two looks, in durations of a look. */

@@ -7,7 +7,7 @@
 #include <bpf/bpf.h>
 
 #include "user/base/log.h"
-#include "user/target/cpython.h"
+#include "user/runtime/python/cpython.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"
 

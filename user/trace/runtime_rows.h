@@ -12,11 +12,11 @@
 
 #include <bpf/libbpf.h>
 
-#include "bpf/runtime_abi.h"
+#include "bpf/runtime/runtime_abi.h"
 #include "user/base/reason.h"
 #include "user/process/object.h"
 #include "user/target/image.h"
-#include "user/target/runtime.h"
+#include "user/runtime/runtime.h"
 #include "user/trace/target.h"
 
 /* The runtime of a target: where it is, and whether it is followed. */

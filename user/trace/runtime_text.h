@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "bpf/runtime_abi.h"
+#include "bpf/runtime/runtime_abi.h"
 
 /*
  * The parts one behind the other, as UTF-8, with a mark where one was cut; malloc'ed. NULL: one is no string, all are empty, or

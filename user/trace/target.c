@@ -8,7 +8,7 @@
 
 #include <bpf/bpf.h>
 
-#include "bpf/python_abi.h"
+#include "bpf/runtime/python_abi.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"

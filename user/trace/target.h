@@ -15,7 +15,7 @@
 #include "user/model/process_end.h"
 #include "user/model/untraced_heaps.h"
 #include "user/target/image.h"
-#include "user/target/runtime.h"
+#include "user/runtime/runtime.h"
 #include "user/trace/detach.h"
 #include "user/trace/state.h"
 

@@ -5,7 +5,7 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/target/hotspot_layout.h"
+#include "user/runtime/java/hotspot_layout.h"
 #include "user/trace/target.h"
 #include "user/trace/target_memory.h"
 

@@ -5,7 +5,7 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/target/perl_engine.h"
+#include "user/runtime/perl/perl_engine.h"
 #include "user/trace/runtime_rows.h"
 
 /* What has been named. */

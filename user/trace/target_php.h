@@ -5,7 +5,7 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/target/php_engine.h"
+#include "user/runtime/php/php_engine.h"
 #include "user/trace/php_handlers.h"
 #include "user/trace/runtime_rows.h"
 

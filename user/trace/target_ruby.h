@@ -5,7 +5,7 @@
 
 #include "user/base/hash.h"
 #include "user/model/frame.h"
-#include "user/target/cruby.h"
+#include "user/runtime/ruby/cruby.h"
 #include "user/trace/runtime_rows.h"
 
 /* What has been named. */

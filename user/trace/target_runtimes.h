@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_TARGET_RUNTIMES_H
 #define MEMLEAKBPF_TRACE_TARGET_RUNTIMES_H
 
-#include "user/target/runtime.h"
+#include "user/runtime/runtime.h"
 #include "user/trace/trace.h"
 
 /* "Python", "Java": the first language that it maps whose functions are no code of a file; NULL: none. */

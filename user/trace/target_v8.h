@@ -3,13 +3,13 @@
 #ifndef MEMLEAKBPF_TRACE_TARGET_V8_H
 #define MEMLEAKBPF_TRACE_TARGET_V8_H
 
-#include "bpf/v8_abi.h"
+#include "bpf/runtime/v8_abi.h"
 #include "user/base/hash.h"
 #include "user/model/frame.h"
 #include "user/process/object.h"
-#include "user/target/v8_calls.h"
-#include "user/target/v8_versions.h"
-#include "user/symbol/v8_line.h"
+#include "user/runtime/v8/v8_calls.h"
+#include "user/runtime/v8/v8_versions.h"
+#include "user/runtime/v8/v8_line.h"
 #include "user/trace/target.h"
 
 /* What has been named. */

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_V8_NAMES_H
 #define MEMLEAKBPF_TRACE_V8_NAMES_H
 
-#include "bpf/v8_abi.h"
+#include "bpf/runtime/v8_abi.h"
 #include "user/trace/target.h"
 #include "user/trace/target_v8.h"
 

@@ -10,7 +10,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/target/v8_engine.h"
+#include "user/runtime/v8/v8_engine.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"

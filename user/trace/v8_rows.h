@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_TRACE_V8_ROWS_H
 #define MEMLEAKBPF_TRACE_V8_ROWS_H
 
-#include "bpf/v8_abi.h"
+#include "bpf/runtime/v8_abi.h"
 #include "user/trace/target.h"
 
 /* Is there V8 in the target's image? Each time that this has changed. Failures are logged. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/target/v8_safepoints.h"
+#include "user/runtime/v8/v8_safepoints.h"
 #include "user/trace/runtime_chains.h"
 #include "user/trace/v8_names.h"
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Perl subroutines that a thread is in: the interface of bpf/runtime/perl.bpf.c to the probe programs. Every word comes from the
+ * target: a chain is bounded, and each context's subroutine and what names it are known by their types.
+ */
+#ifndef MEMLEAKBPF_BPF_PERL_H
+#define MEMLEAKBPF_BPF_PERL_H
+
+#include "bpf/bpf_maps.h"
+#include "bpf/loss.h"
+#include "bpf/runtime/perl_abi.h"
+
+/* What is remembered of a thread, and its scratch; see struct python_thread. */
+struct perl_thread {
+	struct perl_row row; /* of perl_rows, as it was at row_epoch */
+	uint32_t row_epoch;  /* of struct shared; 0: unknown */
+	uint32_t target_id;  /* whose it is */
+	uint64_t contexts;   /* of the stack at hand, */
+	int64_t index;	     /* the next one of them, */
+	uint64_t prev;	     /* and the stack before it; 0: none */
+	uint64_t interpreter;
+	uint64_t cop;	 /* the statement that the next subroutine stands in */
+	uint64_t looked; /* what is being read */
+	uint64_t hash;
+	uint32_t count;
+	uint32_t cut;	      /* there are more than can be taken down */
+	uint64_t name, stash; /* what a subroutine is called: a HEK, and its package; 0: none */
+	uint64_t words[PERL_CONTEXT_WORDS];
+	uint64_t body[PERL_CODE_WORDS];
+	uint64_t at[PERL_COP_WORDS];
+	uint64_t text[PERL_TEXT_BYTES / 8];
+	uint64_t cops[RUNTIME_MAX_CALLS], cvs[RUNTIME_MAX_CALLS]; /* of the chain's calls */
+	uint64_t cv; /* the one whose texts are copied */
+	struct runtime_chain_event chain;
+	struct perl_code_event code;
+};
+
+/* Targets that have the interpreter, by id: these get TARGET_PERL. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, uint32_t);
+	__type(value, struct perl_row);
+	__uint(max_entries, ABI_TARGET_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} perl_rows __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct perl_thread);
+} perl_threads __weak SEC(".maps");
+
+/*
+ * Follows the contexts of the current thread: perl->chain.hash over what they run, where, and where C had called it; 0: there
+ * are none, or that could not be found out, which is counted.
+ */
+int perl_follow(struct perl_thread *perl);
+
+/* Sends the chain, and what of it has not been sent yet. 0, or not all could be sent. */
+int perl_tell(struct perl_thread *perl);
+
+/* A forked child has its parent's interpreter. */
+static __always_inline void perl_forked(uint32_t parent_id, uint32_t child_id)
+{
+	const struct perl_row *row = bpf_map_lookup_elem(&perl_rows, &parent_id);
+
+	if (row && bpf_map_update_elem(&perl_rows, &child_id, row, BPF_ANY))
+		count_lost(child_id, LOST_PERL);
+}
+
+static __always_inline void perl_forgotten(uint32_t target_id)
+{
+	bpf_map_delete_elem(&perl_rows, &target_id);
+}
+
+#endif
