@@ -202,22 +202,16 @@ struct target_info {
 /* tells its allocations by USDT probes: these count, and no calls of functions */
 #define TARGET_TELLS 16u
 /*
- * runs CPython, of which python_rows knows (bpf/runtime/python_abi.h). Not in the table of targets: threads find it
- * out when they look at that anew
+ * has that language (enum runtime), of which the language's rows know (bpf/runtime). Not in the table
+ * of targets: threads find it out when they look at that anew
  */
-#define TARGET_PYTHON 32u
-/* has a JVM, of which hotspot_rows knows (bpf/runtime/hotspot_abi.h); found out likewise */
-#define TARGET_JAVA 128u
-/* has V8, of which v8_rows knows (bpf/runtime/v8_abi.h); found out likewise */
-#define TARGET_V8 256u
-/* has CRuby, of which ruby_rows knows (bpf/runtime/ruby_abi.h); found out likewise */
-#define TARGET_RUBY 512u
-/* has PHP, of which php_rows knows (bpf/runtime/php_abi.h); found out likewise */
-#define TARGET_PHP 1024u
-/* has Perl, of which perl_rows knows (bpf/runtime/perl_abi.h); found out likewise */
-#define TARGET_PERL 2048u
+#define TARGET_RUNTIME(runtime) (32u << ((runtime)-1))
+#define TARGET_PYTHON		TARGET_RUNTIME(RUNTIME_PYTHON)
+#define TARGET_JAVA		TARGET_RUNTIME(RUNTIME_JVM)
+#define TARGET_V8		TARGET_RUNTIME(RUNTIME_V8)
 /* What a thread of it is in is known by following frames that are not on its stack. */
-#define TARGET_INTERPRETED (TARGET_PYTHON | TARGET_RUBY | TARGET_PHP | TARGET_PERL)
+#define TARGET_OR(constant, name, text) | TARGET_RUNTIME(RUNTIME_##constant)
+#define TARGET_INTERPRETED		(TARGET_PYTHON RUNTIME_INTERPRETERS(TARGET_OR))
 
 /*
  * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
@@ -279,25 +273,29 @@ enum event_type {
 	EVENT_LOADED, /* target_id has mapped libraries, and waits until their probes are in */
 	EVENT_ANCHOR_ENDED, /* the thread `pid` of target_id has ended, others go on */
 	EVENT_STACK_COPY,   /* struct stack_copy_event: one that user space has to finish */
-	/* of runtimes, before the first stack that needs them */
-	EVENT_RUNTIME_CHAIN, /* bpf/runtime/runtime_abi.h */
-	EVENT_HOTSPOT_CHAIN, /* the same, of code of the JVM's */
-	EVENT_PYTHON_CODE,   /* bpf/runtime/python_abi.h */
-	EVENT_PYTHON_FAILED,
-	EVENT_HOTSPOT_FAILED, /* bpf/runtime/hotspot_abi.h */
-	EVENT_V8_FUNCTION,    /* bpf/runtime/v8_abi.h */
-	EVENT_V8_CODE,	      /* there, too */
-	EVENT_V8_FAILED,
-	EVENT_RUBY_CODE, /* bpf/runtime/ruby_abi.h */
-	EVENT_RUBY_FAILED,
-	EVENT_PHP_CODE, /* bpf/runtime/php_abi.h */
-	EVENT_PHP_FAILED,
-	EVENT_PERL_CODE, /* bpf/runtime/perl_abi.h */
-	EVENT_PERL_FAILED,
+	/* of a language, before the first stack that needs it; the type is RUNTIME_EVENT() */
+	EVENT_RUNTIME,
 	EVENT_PEAK, /* target_id has more live bytes than when user space looked last: bpf/peak.h */
 	EVENT_SAMPLES,	   /* there are shared.samples_alarm of them: bpf/told.h */
 	EVENT_GUARD_TOUCH, /* bpf/guard_abi.h */
 };
+
+/* What an EVENT_RUNTIME tells; of other languages than these each has its own structures (bpf/runtime). */
+enum runtime_event_kind {
+	RUNTIME_CHAIN,	/* struct runtime_chain_event */
+	RUNTIME_FAILED, /* struct runtime_failed_event */
+	RUNTIME_CODE,	/* what a function is called */
+	RUNTIME_MORE,	/* what else there is to know */
+};
+
+/* The type of an event of that language (enum runtime) and kind, of which the lowest byte is EVENT_RUNTIME. */
+#define RUNTIME_EVENT(runtime, kind) \
+	((uint32_t)EVENT_RUNTIME | (uint32_t)(runtime) << 8 | (uint32_t)(kind) << 16)
+
+static inline int event_is_of_runtime(uint32_t type)
+{
+	return (uint8_t)type == EVENT_RUNTIME;
+}
 
 struct event_header {
 	uint32_t type;
@@ -305,9 +303,9 @@ struct event_header {
 	uint64_t time_ns; /* bpf_ktime_get_ns() */
 };
 
-/* Over the functions of each runtime that a stack is in (EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN); 0: in none. */
+/* By enum runtime: over the functions of it that a stack is in (RUNTIME_CHAIN); 0: in none. */
 struct runtime_hashes {
-	uint64_t python, java, v8, ruby, php, perl;
+	uint64_t of[RUNTIMES_FOLLOWED];
 };
 
 struct stack_event {
@@ -324,7 +322,8 @@ struct stack_event {
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
 };
-_Static_assert(sizeof(struct stack_event) == 96 + 8 * ABI_MAX_FRAMES, "ABI");
+_Static_assert(sizeof(struct stack_event) == 48 + 8 * RUNTIMES_FOLLOWED + 8 * ABI_MAX_FRAMES,
+	       "ABI");
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that

@@ -10,12 +10,7 @@
 #include "bpf/loss.h"
 #include "bpf/number.h"
 #include "bpf/pool.h"
-#include "bpf/runtime/java.h"
-#include "bpf/runtime/perl.h"
-#include "bpf/runtime/php.h"
-#include "bpf/runtime/python.h"
-#include "bpf/runtime/ruby.h"
-#include "bpf/runtime/v8.h"
+#include "bpf/runtime/each.h"
 #include "bpf/unwind.h"
 
 #include <bpf/bpf_core_read.h>
@@ -69,6 +64,11 @@ static __always_inline bool process_is_a_copy(struct task_struct *parent, struct
 						    : options & PT_EXITKILL;
 }
 
+/* A forked child has its parent's runtimes, of each language. */
+#define PROCESS_FORKED(constant, name, text)	    name##_forked(info->id, fresh.id);
+#define PROCESS_FORGOTTEN(constant, name, text)	    name##_forgotten(fresh.id);
+#define PROCESS_FORGET_THREAD(constant, name, text) bpf_task_storage_delete(&name##_threads, task);
+
 /* Arguments: parent, child. hold: it is to wait for its probes (a constant). */
 static __always_inline int process_forked(uint64_t *ctx, bool hold)
 {
@@ -109,12 +109,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	unwind_forked(info->id, fresh.id);
-	python_forked(info->id, fresh.id);
-	hotspot_forked(info->id, fresh.id);
-	v8_forked(info->id, fresh.id);
-	ruby_forked(info->id, fresh.id);
-	php_forked(info->id, fresh.id);
-	perl_forked(info->id, fresh.id);
+	RUNTIME_LANGUAGES(PROCESS_FORKED)
 	pool_forked(info->id, fresh.id);
 	event.other_id = info->id;
 	event.pid = child_tgid;
@@ -127,12 +122,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 		if (hold)
 			hold_call_off(child);
 		bpf_map_delete_elem(&targets, &child_tgid);
-		python_forgotten(fresh.id);
-		hotspot_forgotten(fresh.id);
-		v8_forgotten(fresh.id);
-		ruby_forgotten(fresh.id);
-		php_forgotten(fresh.id);
-		perl_forgotten(fresh.id);
+		RUNTIME_LANGUAGES(PROCESS_FORGOTTEN)
 		pool_forgotten(fresh.id);
 		number_target_back(fresh.id);
 	}
@@ -155,12 +145,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	if (config.task_storage) {
 		bpf_task_storage_delete(&thread_storage, task);
-		bpf_task_storage_delete(&python_threads, task);
-		bpf_task_storage_delete(&hotspot_threads, task);
-		bpf_task_storage_delete(&v8_threads, task);
-		bpf_task_storage_delete(&ruby_threads, task);
-		bpf_task_storage_delete(&php_threads, task);
-		bpf_task_storage_delete(&perl_threads, task);
+		RUNTIME_LANGUAGES(PROCESS_FORGET_THREAD)
 	}
 	bpf_map_delete_elem(&threads, &tid);
 	bpf_map_delete_elem(&threads, &old_tid);

@@ -82,7 +82,7 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 /* After the walk: what the thread is in. Those of TARGET_INTERPRETED are known. */
 static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
-	event->runtime.java = event->runtime.v8 = 0;
+	event->runtime.of[RUNTIME_JVM] = event->runtime.of[RUNTIME_V8] = 0;
 	if (flags & (TARGET_JAVA | TARGET_V8)) {
 		hotspot_end(&event->runtime, flags);
 		v8_end(&event->runtime, flags);
@@ -174,25 +174,27 @@ static __always_inline bool slot_may_be_managed(void)
 }
 
 #ifdef MEMLEAKBPF_MANAGED
+#define STACK_FORGET(constant, name, text) runtime->of[RUNTIME_##constant] = 0;
 /* Of the runtimes of TARGET_INTERPRETED. */
 static __always_inline void stack_interpreted_forget(struct runtime_hashes *runtime)
 {
-	runtime->python = runtime->ruby = runtime->php = runtime->perl = 0;
+	runtime->of[RUNTIME_PYTHON] = 0;
+	RUNTIME_INTERPRETERS(STACK_FORGET)
 }
 
 static __always_inline void stack_runtime_forget(struct runtime_hashes *runtime)
 {
 	stack_interpreted_forget(runtime);
-	runtime->java = runtime->v8 = 0;
+	runtime->of[RUNTIME_JVM] = runtime->of[RUNTIME_V8] = 0;
 }
 #endif
 
 /*
  * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
  * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target that runs Python, Ruby, PHP or Perl
- * event->runtime.python, .ruby, .php and .perl are what it is in, and what the thread remembers of its walks is not the slot, but the
- * walk's hash: in one and the same C function may be any function of theirs.
+ * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target of TARGET_INTERPRETED event->runtime has what it is
+ * in, and what the thread remembers of its walks is not the slot, but the walk's hash: in one and the same C function may be any
+ * function of theirs.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
 						  const struct target_info *target)
@@ -303,14 +305,12 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 	    !stack_python_renew(py, target->id, thread->target_epoch))
 		return ABI_NO_SLOT;
 	python_follow(&py->row, py);
-	thread->event.runtime.python = py->chain.hash;
+	thread->event.runtime.of[RUNTIME_PYTHON] = py->chain.hash;
 	if (walk_id == ABI_NO_SLOT)
 		return ABI_NO_SLOT;
 	if (py->chain.hash)
 		key.stack_id = unwind_mix_ids(walk_id, py->chain.hash);
-	if (thread->event.runtime.ruby)
-		key.stack_id = unwind_mix_ids(key.stack_id, thread->event.runtime.ruby);
-	key.stack_id = runtime_mix_last(key.stack_id, &thread->event.runtime);
+	key.stack_id = runtime_mix_interpreters(key.stack_id, &thread->event.runtime);
 	name = SCOPES && key.scope ? unwind_mix_ids(key.stack_id, key.scope) : key.stack_id;
 	known = name % PYTHON_KNOWN_SLOTS;
 	if (py->known[known].stack_id == name)
@@ -337,7 +337,7 @@ static __always_inline uint64_t scope_known_slot(struct thread_state *thread, ui
 }
 
 #ifdef MEMLEAKBPF_MANAGED
-/* As stack_python_slot(), of Ruby, PHP and Perl as well. */
+/* As stack_python_slot(), of RUNTIME_INTERPRETERS as well. */
 static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thread,
 						       const struct target_info *target,
 						       uint64_t walk_id)
@@ -351,10 +351,8 @@ static __always_inline uint32_t stack_interpreted_slot(struct thread_state *thre
 	}
 	if (target->flags & TARGET_PYTHON)
 		return stack_python_slot(thread, target, walk_id);
-	if (walk_id != ABI_NO_SLOT && thread->event.runtime.ruby)
-		walk_id = unwind_mix_ids(walk_id, thread->event.runtime.ruby);
 	if (walk_id != ABI_NO_SLOT)
-		walk_id = runtime_mix_last(walk_id, &thread->event.runtime);
+		walk_id = runtime_mix_interpreters(walk_id, &thread->event.runtime);
 	return (uint32_t)scope_known_slot(thread, target->id, walk_id);
 }
 #endif

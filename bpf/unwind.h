@@ -125,25 +125,28 @@ static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
 	return unwind_mix(walk_id, other * 0xc2b2ae3d27d4eb4full) ?: 1;
 }
 
-/* Without a branch, of which the verifier would follow both ways through all that comes behind. */
-static inline uint64_t runtime_mix_last(uint64_t walk_id, const struct runtime_hashes *runtime)
+/*
+ * Of RUNTIME_INTERPRETERS. Without a branch, of which the verifier would follow both ways through all
+ * that comes behind.
+ */
+#define RUNTIME_MIX(constant, name, text) \
+	^hashes->of[RUNTIME_##constant] * (0x9e3779b97f4a7c15ull * (2 * RUNTIME_##constant + 1))
+static inline uint64_t runtime_mix_interpreters(uint64_t walk_id,
+						const struct runtime_hashes *hashes)
 {
-	return walk_id ^ runtime->php * 0x9e3779b97f4a7c15ull ^
-	       runtime->perl * 0xc2b2ae3d27d4eb4full;
+	return walk_id RUNTIME_INTERPRETERS(RUNTIME_MIX);
 }
 
 /* That of the walk's alone where it is in no function of a runtime's. */
 static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_hashes *runtime)
 {
-	if (runtime->python)
-		walk_id = unwind_mix_ids(walk_id, runtime->python);
-	if (runtime->java)
-		walk_id = unwind_mix_ids(walk_id, runtime->java);
-	if (runtime->v8)
-		walk_id = unwind_mix_ids(walk_id, runtime->v8);
-	if (runtime->ruby)
-		walk_id = unwind_mix_ids(walk_id, runtime->ruby);
-	return runtime_mix_last(walk_id, runtime);
+	if (runtime->of[RUNTIME_PYTHON])
+		walk_id = unwind_mix_ids(walk_id, runtime->of[RUNTIME_PYTHON]);
+	if (runtime->of[RUNTIME_JVM])
+		walk_id = unwind_mix_ids(walk_id, runtime->of[RUNTIME_JVM]);
+	if (runtime->of[RUNTIME_V8])
+		walk_id = unwind_mix_ids(walk_id, runtime->of[RUNTIME_V8]);
+	return runtime_mix_interpreters(walk_id, runtime);
 }
 
 #ifdef __bpf__

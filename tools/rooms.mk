@@ -16,7 +16,7 @@ room_target := base process kernel
 room_probe := base process kernel target
 room_patch := base model process kernel freeze gate guard target probe
 room_unwind := base process kernel target
-room_runtime := base model process kernel freeze gate target
+room_runtime := base model process kernel freeze gate heap target
 room_symbol := base model process kernel
 room_stacks := base model process kernel heap target symbol
 room_figures := base model stacks
@@ -34,7 +34,7 @@ room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
 rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace survey cli
 bpf_for_all := bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h

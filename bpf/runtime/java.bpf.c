@@ -270,13 +270,13 @@ __noinline int hotspot_end(struct runtime_hashes *found, uint32_t flags)
 	java->chain.count = java->count;
 	java->chain.cut = 0;
 	java->chain.hash = java->count ? (java->hash ?: 1) : 0;
-	found->java = java->chain.hash;
+	found->of[RUNTIME_JVM] = java->chain.hash;
 	if (!java->failure)
 		return 0;
 	stats = target_stats_of(java->target_id);
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_JAVA], 1))
 		return 0;
-	event.header.type = EVENT_HOTSPOT_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_JVM, RUNTIME_FAILED);
 	event.header.target_id = java->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.failure = java->failure;
@@ -291,7 +291,7 @@ __noinline int hotspot_tell(struct hotspot_thread *java)
 
 	if (!java)
 		return -1;
-	java->chain.header.type = EVENT_HOTSPOT_CHAIN;
+	java->chain.header.type = RUNTIME_EVENT(RUNTIME_JVM, RUNTIME_CHAIN);
 	java->chain.header.target_id = java->target_id;
 	java->chain.header.time_ns = bpf_ktime_get_ns();
 	size = sizeof(java->chain) - sizeof(java->chain.calls) +

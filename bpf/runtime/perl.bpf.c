@@ -242,7 +242,7 @@ static __always_inline void perl_fail(struct perl_thread *perl, int failure)
 
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PERL], 1))
 		return;
-	event.header.type = EVENT_PERL_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_PERL, RUNTIME_FAILED);
 	event.header.target_id = perl->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.address = perl->looked;
@@ -357,7 +357,7 @@ __noinline int perl_tell_code(struct perl_thread *perl, uint32_t at)
 	perl->code.call = key.call;
 	perl->cv = perl->cvs[at];
 	perl_copy_texts(perl);
-	perl->code.header.type = EVENT_PERL_CODE;
+	perl->code.header.type = RUNTIME_EVENT(RUNTIME_PERL, RUNTIME_CODE);
 	perl->code.header.target_id = perl->target_id;
 	perl->code.header.time_ns = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&events, &perl->code, sizeof(perl->code), 0))
@@ -378,5 +378,5 @@ __noinline int perl_tell(struct perl_thread *perl)
 		if (perl_tell_code(perl, i))
 			return -1;
 	}
-	return runtime_chain_tell(&perl->chain, perl->target_id);
+	return runtime_chain_tell(&perl->chain, RUNTIME_PERL, perl->target_id);
 }

@@ -35,7 +35,7 @@ struct perl_thread {
 	struct perl_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_PERL. */
+/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_PERL). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);

@@ -72,14 +72,14 @@ _Static_assert(sizeof(struct perl_row) == 24, "ABI");
 /*
  * struct runtime_call: what the subroutine is called, over that and its file, and the line; and where C has called it.
  */
-#define PERL_ENTRY 0x80000000u
+#define PERL_ENTRY RUNTIME_ENTRY
 #define PERL_NAMED (1ull << 63) /* in a code that is made of a name and a package */
 #define PERL_EVAL  1		/* in place of a CV: eval, require, use */
 #define PERL_MAIN  2		/* what is in no subroutine */
 #define PERL_LEFT \
 	3 /* a subroutine that is left, and freed with that: what it was called is no more */
 
-/* EVENT_PERL_CODE: what is called there, as it runs. Texts as they are. */
+/* RUNTIME_CODE: what is called there, as it runs. Texts as they are. */
 struct perl_code_event {
 	struct event_header header;
 	struct runtime_call call; /* without PERL_ENTRY */

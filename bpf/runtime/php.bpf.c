@@ -149,7 +149,7 @@ static __always_inline void php_fail(struct php_thread *php, int failure)
 
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PHP], 1))
 		return;
-	event.header.type = EVENT_PHP_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_PHP, RUNTIME_FAILED);
 	event.header.target_id = php->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.address = php->looked;
@@ -271,7 +271,7 @@ static __always_inline int php_send_code(struct php_thread *php)
 	uint64_t size = sizeof(php->code) - sizeof(php->code.ops) +
 			sizeof(php->code.ops[0]) * (uint64_t)php->code.op_count;
 
-	php->code.header.type = EVENT_PHP_CODE;
+	php->code.header.type = RUNTIME_EVENT(RUNTIME_PHP, RUNTIME_CODE);
 	php->code.header.target_id = php->target_id;
 	php->code.header.time_ns = bpf_ktime_get_ns();
 	if (size > sizeof(php->code))
@@ -326,5 +326,5 @@ __noinline int php_tell(struct php_thread *php)
 		if (php_tell_code(php, i))
 			return -1;
 	}
-	return runtime_chain_tell(&php->chain, php->target_id);
+	return runtime_chain_tell(&php->chain, RUNTIME_PHP, php->target_id);
 }

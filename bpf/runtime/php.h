@@ -29,7 +29,7 @@ struct php_thread {
 	struct php_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_PHP. */
+/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_PHP). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);

@@ -56,7 +56,7 @@ struct php_row {
 _Static_assert(sizeof(struct php_row) == 32, "ABI");
 
 /* struct runtime_call's place: the number of the instruction where the frame stands; and what has called it is C. Its code: the function. */
-#define PHP_ENTRY   0x80000000u
+#define PHP_ENTRY   RUNTIME_ENTRY
 #define PHP_NOWHERE 0x7fffffffu /* in none of its own, or it is written in C */
 
 /* How an instruction is run: from row.code on, 0: elsewhere. */
@@ -64,7 +64,7 @@ struct php_op {
 	uint32_t handler, line;
 };
 
-/* EVENT_PHP_CODE: what is called there, as it runs. Texts as they are. */
+/* RUNTIME_CODE: what is called there, as it runs. Texts as they are. */
 struct php_code_event {
 	struct event_header header;
 	struct runtime_call call; /* without PHP_ENTRY */

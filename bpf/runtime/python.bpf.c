@@ -411,12 +411,12 @@ __noinline int python_frame(const struct python_row *row, struct python_thread *
 
 static __always_inline void python_fail(struct python_thread *py, int failure)
 {
-	struct python_failed_event event = {.failure = failure, .number = py->count + 1};
+	struct runtime_failed_event event = {.failure = failure, .number = py->count + 1};
 	struct target_stats *stats = target_stats_of(py->target_id);
 
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PYTHON], 1))
 		return;
-	event.header.type = EVENT_PYTHON_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_PYTHON, RUNTIME_FAILED);
 	event.header.target_id = py->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.address = py->looked;
@@ -527,7 +527,7 @@ __noinline int python_tell_code(const struct python_row *row, struct python_thre
 		return 0;
 	if (python_read_code(row, py, key.code))
 		return -1;
-	py->code.header.type = EVENT_PYTHON_CODE;
+	py->code.header.type = RUNTIME_EVENT(RUNTIME_PYTHON, RUNTIME_CODE);
 	py->code.header.target_id = py->target_id;
 	py->code.header.time_ns = bpf_ktime_get_ns();
 	py->code.code = key.code;
@@ -556,5 +556,5 @@ __noinline int python_tell(const struct python_row *row, struct python_thread *p
 		if (python_tell_code(row, py, i))
 			return -1;
 	}
-	return runtime_chain_tell(&py->chain, py->target_id);
+	return runtime_chain_tell(&py->chain, RUNTIME_PYTHON, py->target_id);
 }

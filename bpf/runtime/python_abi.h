@@ -50,7 +50,7 @@ struct python_row {
 _Static_assert(sizeof(struct python_row) == 64, "ABI");
 
 /* struct runtime_call's place: unit of the instruction + 1 (0: it has not begun), and where C has called it. */
-#define PYTHON_ENTRY 0x80000000u
+#define PYTHON_ENTRY RUNTIME_ENTRY
 
 /* Of a code object's table of lines. */
 enum python_table_state {
@@ -59,7 +59,7 @@ enum python_table_state {
 	PYTHON_TABLE_WHOLE,
 };
 
-/* EVENT_PYTHON_CODE: a code object, as the function runs. */
+/* RUNTIME_CODE: a code object, as the function runs. */
 struct python_code_event {
 	struct event_header header;
 	uint64_t code;
@@ -74,7 +74,7 @@ _Static_assert(sizeof(struct python_code_event) ==
 		       40 + 2 * (8 + RUNTIME_TEXT_BYTES) + PYTHON_TABLE_BYTES,
 	       "ABI");
 
-/* Why a chain could not be followed. */
+/* Why a chain could not be followed; each one counts as LOST_PYTHON. */
 enum python_failure {
 	PYTHON_FOLLOWED,
 	PYTHON_UNREADABLE, /* a frame or a code object is in no memory */
@@ -82,14 +82,5 @@ enum python_failure {
 	PYTHON_ELSEWHERE,  /* a frame's instruction is not in its code */
 	PYTHON_NO_STATE,   /* the thread's state is in no memory */
 };
-
-/* EVENT_PYTHON_FAILED: for the first time in this target; each one counts as LOST_PYTHON. */
-struct python_failed_event {
-	struct event_header header;
-	uint32_t failure; /* enum python_failure */
-	uint32_t number;  /* which frame, the innermost is 1; of PYTHON_NO_STATE nothing */
-	uint64_t address; /* of that; of the thread's state */
-};
-_Static_assert(sizeof(struct python_failed_event) == 32, "ABI");
 
 #endif

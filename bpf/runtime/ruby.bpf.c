@@ -224,7 +224,7 @@ static __always_inline void ruby_fail(struct ruby_thread *ruby, int failure)
 
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_RUBY], 1))
 		return;
-	event.header.type = EVENT_RUBY_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_RUBY, RUNTIME_FAILED);
 	event.header.target_id = ruby->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.address = ruby->looked;
@@ -452,7 +452,7 @@ __noinline int ruby_tell_code(struct ruby_thread *ruby, uint32_t at)
 	key.target_id = ruby->target_id;
 	if (!key.call.code || bpf_map_lookup_elem(&ruby_codes, &key))
 		return 0;
-	ruby->code.header.type = EVENT_RUBY_CODE;
+	ruby->code.header.type = RUNTIME_EVENT(RUNTIME_RUBY, RUNTIME_CODE);
 	ruby->code.header.target_id = ruby->target_id;
 	ruby->code.header.time_ns = bpf_ktime_get_ns();
 	ruby->code.call = key.call;
@@ -481,5 +481,5 @@ __noinline int ruby_tell(struct ruby_thread *ruby)
 		if (ruby_tell_code(ruby, i))
 			return -1;
 	}
-	return runtime_chain_tell(&ruby->chain, ruby->target_id);
+	return runtime_chain_tell(&ruby->chain, RUNTIME_RUBY, ruby->target_id);
 }

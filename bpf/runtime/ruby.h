@@ -30,7 +30,7 @@ struct ruby_thread {
 	struct ruby_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_RUBY. */
+/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_RUBY). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);

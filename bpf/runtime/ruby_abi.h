@@ -71,10 +71,10 @@ _Static_assert(sizeof(struct ruby_row) == 80, "ABI");
  * struct runtime_call's place: the word of its code that the frame's pc names; and where C has called it. Its code: the iseq; of a
  * method in C, which has no other place than RUBY_OF_C: what defines it.
  */
-#define RUBY_ENTRY 0x80000000u
+#define RUBY_ENTRY RUNTIME_ENTRY
 #define RUBY_OF_C  0x40000000u
 
-/* EVENT_RUBY_CODE: what is called there, as it runs. Texts as they are, whatever their encoding. Methods in C have but a name. */
+/* RUNTIME_CODE: what is called there, as it runs. Texts as they are, whatever their encoding. Methods in C have but a name. */
 struct ruby_code_event {
 	struct event_header header;
 	struct runtime_call call; /* without RUBY_ENTRY */

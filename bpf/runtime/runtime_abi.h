@@ -8,6 +8,9 @@
 #define RUNTIME_MAX_CALLS  128
 #define RUNTIME_TEXT_BYTES 256
 
+/* Of an interpreter's runtime_call.place: C has called it. */
+#define RUNTIME_ENTRY 0x80000000u
+
 /* A function that is being run. */
 struct runtime_call {
 	/* Which one it is: a code object's address (Python). 0: none. */
@@ -19,7 +22,7 @@ struct runtime_call {
 };
 _Static_assert(sizeof(struct runtime_call) == 24, "ABI");
 
-/* EVENT_RUNTIME_CHAIN, EVENT_HOTSPOT_CHAIN: the functions that the stacks with this hash are in, innermost first. */
+/* RUNTIME_CHAIN: the functions that the stacks with this hash are in, innermost first. */
 struct runtime_chain_event {
 	struct event_header header;
 	uint64_t hash; /* never 0 */
@@ -30,13 +33,13 @@ struct runtime_chain_event {
 _Static_assert(sizeof(struct runtime_chain_event) == 32 + 24 * RUNTIME_MAX_CALLS, "ABI");
 
 /*
- * EVENT_HOTSPOT_FAILED, EVENT_V8_FAILED: a frame could not be followed, for the first time in this target; each stack with such
+ * RUNTIME_FAILED: a frame could not be followed, for the first time in this target; each stack with such
  * a one is counted as lost.
  */
 struct runtime_failed_event {
 	struct event_header header;
-	uint32_t failure; /* enum hotspot_failure, v8_failure */
-	uint32_t pad;
+	uint32_t failure; /* enum perl_failure and its like: 0 is none */
+	uint32_t number;  /* which frame, where that is known: the innermost is 1; else 0 */
 	uint64_t address; /* of what was looked at: code, or a function */
 };
 _Static_assert(sizeof(struct runtime_failed_event) == 32, "ABI");

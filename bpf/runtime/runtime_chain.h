@@ -58,12 +58,13 @@ static __always_inline void runtime_chain_add(struct runtime_chain_event *chain,
 }
 
 /* Tells user space what a new stack is in, once all that its calls name has been told. 0, or -1: there is no room. */
-static __always_inline int runtime_chain_tell(struct runtime_chain_event *chain, uint32_t target_id)
+static __always_inline int runtime_chain_tell(struct runtime_chain_event *chain,
+					      enum runtime runtime, uint32_t target_id)
 {
 	uint64_t size = sizeof(*chain) - sizeof(chain->calls) +
 			sizeof(chain->calls[0]) * (uint64_t)chain->count;
 
-	chain->header.type = EVENT_RUNTIME_CHAIN;
+	chain->header.type = RUNTIME_EVENT(runtime, RUNTIME_CHAIN);
 	chain->header.target_id = target_id;
 	chain->header.time_ns = bpf_ktime_get_ns();
 	if (size > sizeof(*chain))

@@ -3,14 +3,9 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/runtime/java.h"
 #include "bpf/loss.h"
-#include "bpf/runtime/perl.h"
-#include "bpf/runtime/php.h"
-#include "bpf/runtime/python.h"
-#include "bpf/runtime/ruby.h"
+#include "bpf/runtime/each.h"
 #include "bpf/unwind.h"
-#include "bpf/runtime/v8.h"
 
 static __always_inline void *storage_of(void *map, uint64_t flags)
 {
@@ -24,54 +19,50 @@ static __always_inline uint32_t if_it_has(void *rows, uint32_t target_id, uint32
 	return seen & runtime && bpf_map_lookup_elem(rows, &target_id) ? runtime : 0;
 }
 
+#define IF_IT_HAS(constant, name, text) \
+	| if_it_has(&name##_rows, target_id, seen, TARGET_RUNTIME(RUNTIME_##constant))
+
 __noinline int runtimes_of(uint32_t target_id)
 {
 	uint32_t seen = *(volatile uint32_t *)&shared.runtimes;
 
-	return if_it_has(&python_rows, target_id, seen, TARGET_PYTHON) |
-	       if_it_has(&hotspot_rows, target_id, seen, TARGET_JAVA) |
-	       if_it_has(&v8_rows, target_id, seen, TARGET_V8) |
-	       if_it_has(&ruby_rows, target_id, seen, TARGET_RUBY) |
-	       if_it_has(&php_rows, target_id, seen, TARGET_PHP) |
-	       if_it_has(&perl_rows, target_id, seen, TARGET_PERL);
+	return 0 RUNTIME_LANGUAGES(IF_IT_HAS);
 }
 
 /* 0, or there is no memory. `row` of what the thread remembers is the target's; none: it has no such interpreter any more. */
-#define FOLLOW(runtime, found, target_id, epoch)                                                 \
-	({                                                                                       \
-		struct runtime##_thread *state =                                                 \
-			storage_of(&runtime##_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);          \
-		const struct runtime##_row *row;                                                 \
-		bool known =                                                                     \
-			state && state->row_epoch == (epoch) && state->target_id == (target_id); \
-                                                                                                 \
-		if (state && !known) {                                                           \
-			row = bpf_map_lookup_elem(&runtime##_rows, &(target_id));                \
-			if (row) {                                                               \
-				state->row = *row;                                               \
-				state->target_id = (target_id);                                  \
-				state->row_epoch = (epoch);                                      \
-				known = true;                                                    \
-			}                                                                        \
-		}                                                                                \
-		if (known) {                                                                     \
-			runtime##_follow(state);                                                 \
-			(found)->runtime = state->chain.hash;                                    \
-		}                                                                                \
-		state ? 0 : -1;                                                                  \
+#define FOLLOW(constant, name)                                                                    \
+	({                                                                                        \
+		struct name##_thread *state =                                                     \
+			storage_of(&name##_threads, BPF_LOCAL_STORAGE_GET_F_CREATE);              \
+		const struct name##_row *row;                                                     \
+		bool known = state && state->row_epoch == epoch && state->target_id == target_id; \
+                                                                                                  \
+		if (state && !known) {                                                            \
+			row = bpf_map_lookup_elem(&name##_rows, &target_id);                      \
+			if (row) {                                                                \
+				state->row = *row;                                                \
+				state->target_id = target_id;                                     \
+				state->row_epoch = epoch;                                         \
+				known = true;                                                     \
+			}                                                                         \
+		}                                                                                 \
+		if (known) {                                                                      \
+			name##_follow(state);                                                     \
+			found->of[RUNTIME_##constant] = state->chain.hash;                        \
+		}                                                                                 \
+		state ? 0 : -1;                                                                   \
 	})
+
+#define FOLLOW_IF_IT_HAS(constant, name, text)                                    \
+	if (flags & TARGET_RUNTIME(RUNTIME_##constant) && FOLLOW(constant, name)) \
+		return -1;
 
 __noinline int runtimes_follow(struct runtime_hashes *found, uint32_t target_id, uint32_t flags,
 			       uint32_t epoch)
 {
 	if (!found || !config.task_storage)
 		return -1;
-	if (flags & TARGET_RUBY && FOLLOW(ruby, found, target_id, epoch))
-		return -1;
-	if (flags & TARGET_PHP && FOLLOW(php, found, target_id, epoch))
-		return -1;
-	if (flags & TARGET_PERL && FOLLOW(perl, found, target_id, epoch))
-		return -1;
+	RUNTIME_INTERPRETERS(FOLLOW_IF_IT_HAS)
 	return 0;
 }
 
@@ -135,29 +126,30 @@ __noinline int runtimes_begin(uint32_t target_id, uint32_t flags, uint32_t epoch
 	return wanted;
 }
 
+#define TELL_IF_IN(constant, name, text)                        \
+	{                                                       \
+		struct name##_thread *state = NULL;             \
+                                                                \
+		if (found->of[RUNTIME_##constant])              \
+			state = storage_of(&name##_threads, 0); \
+		if (state && name##_tell(state))                \
+			return -1;                              \
+	}
+
 /* One is asked for after the other, for the verifier: to remember them is to go all of the ways on for each. */
 __noinline int runtimes_tell(struct runtime_hashes *found)
 {
 	struct python_thread *py;
 	struct hotspot_thread *java;
-	struct ruby_thread *ruby;
-	struct php_thread *php;
-	struct perl_thread *perl;
 
 	if (!found || !config.task_storage)
 		return 0;
-	py = found->python ? storage_of(&python_threads, 0) : NULL;
+	py = found->of[RUNTIME_PYTHON] ? storage_of(&python_threads, 0) : NULL;
 	if (py && python_tell(&py->row, py))
 		return -1;
-	java = found->java ? storage_of(&hotspot_threads, 0) : NULL;
+	java = found->of[RUNTIME_JVM] ? storage_of(&hotspot_threads, 0) : NULL;
 	if (java && hotspot_tell(java))
 		return -1;
-	ruby = found->ruby ? storage_of(&ruby_threads, 0) : NULL;
-	if (ruby && ruby_tell(ruby))
-		return -1;
-	php = found->php ? storage_of(&php_threads, 0) : NULL;
-	if (php && php_tell(php))
-		return -1;
-	perl = found->perl ? storage_of(&perl_threads, 0) : NULL;
-	return perl && perl_tell(perl) ? -1 : 0;
+	RUNTIME_INTERPRETERS(TELL_IF_IN)
+	return 0;
 }

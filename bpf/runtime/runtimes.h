@@ -13,7 +13,7 @@
 int runtimes_of(uint32_t target_id);
 
 /*
- * What the current thread is in of Ruby, PHP and Perl, of those that `flags` (TARGET_*) says the target has; 0: in nothing, or it has
+ * What the current thread is in of RUNTIME_INTERPRETERS, of those that `flags` (TARGET_*) says the target has; 0: in nothing, or it has
  * another interpreter. `epoch`: since when that is known. 0, or there is no memory to follow it, and it is not known.
  */
 int runtimes_follow(struct runtime_hashes *found, uint32_t target_id, uint32_t flags,

@@ -280,7 +280,7 @@ __noinline int v8_tell_failure(struct v8_thread *v8)
 	stats = target_stats_of(v8->target_id);
 	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_V8], 1))
 		return 0;
-	event.header.type = EVENT_V8_FAILED;
+	event.header.type = RUNTIME_EVENT(RUNTIME_V8, RUNTIME_FAILED);
 	event.header.target_id = v8->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
 	event.failure = v8->failure;
@@ -307,7 +307,7 @@ __noinline int v8_end(struct runtime_hashes *found, uint32_t flags)
 	v8->chain.count = v8->count;
 	v8->chain.cut = 0;
 	v8->chain.hash = v8->count ? (v8->hash ?: 1) : 0;
-	found->v8 = v8->chain.hash;
+	found->of[RUNTIME_V8] = v8->chain.hash;
 	if (v8->failure)
 		v8_tell_failure(v8);
 	return 0;
@@ -504,7 +504,7 @@ static __always_inline int v8_send_function(struct v8_thread *v8, const struct v
 	uint8_t value = 1;
 	uint64_t size;
 
-	v8->function.header.type = EVENT_V8_FUNCTION;
+	v8->function.header.type = RUNTIME_EVENT(RUNTIME_V8, RUNTIME_CODE);
 	v8->function.header.target_id = v8->target_id;
 	v8->function.header.time_ns = bpf_ktime_get_ns();
 	v8->function.code = key->code;
@@ -576,7 +576,7 @@ __noinline int v8_tell(struct runtime_hashes *found)
 	struct v8_thread *v8;
 	uint32_t i;
 
-	if (!found || !config.task_storage || !found->v8)
+	if (!found || !config.task_storage || !found->of[RUNTIME_V8])
 		return 0;
 	v8 = bpf_task_storage_get(&v8_threads, bpf_get_current_task_btf(), NULL, 0);
 	if (!v8)
@@ -585,5 +585,5 @@ __noinline int v8_tell(struct runtime_hashes *found)
 		if (v8->codes[i] ? v8_tell_code(v8, i) : v8_tell_function(v8, i))
 			return -1;
 	}
-	return runtime_chain_tell(&v8->chain, v8->target_id);
+	return runtime_chain_tell(&v8->chain, RUNTIME_V8, v8->target_id);
 }

@@ -115,7 +115,7 @@ struct v8_text {
 };
 
 /*
- * EVENT_V8_FUNCTION: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the cookie over what it is, and
+ * RUNTIME_CODE: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the cookie over what it is, and
  * the lower half of the return address in it; `at`: bytes from where it begins to the call, one more than that (0: unknown), of its
  * bytecodes, or of baseline code (which has a cookie of its own) to the return address.
  */
@@ -160,7 +160,7 @@ struct v8_inlined {
 _Static_assert(sizeof(struct v8_inlined) == 16, "ABI");
 
 /*
- * EVENT_V8_CODE: optimised code, as it is being run. `code` and `cookie` as in struct runtime_call, whose `at` is in bytes from where the code begins to the
+ * RUNTIME_MORE: optimised code, as it is being run. `code` and `cookie` as in struct runtime_call, whose `at` is in bytes from where the code begins to the
  * return address. V8 leaves it, where it is returned to, by an exit for each place, from `exits` on: those of `eager` others come first. A place of TurboFan's code says which call it is of; of Maglev's, a
  * table of its own does, which is sent then.
  */

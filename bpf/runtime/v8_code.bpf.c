@@ -304,7 +304,7 @@ __noinline int v8_send_code(struct v8_thread *v8, uint32_t at)
 		return -1;
 	v8_code_key(v8, at, &key);
 	event = &v8->optimised;
-	event->header.type = EVENT_V8_CODE;
+	event->header.type = RUNTIME_EVENT(RUNTIME_V8, RUNTIME_MORE);
 	event->header.target_id = v8->target_id;
 	event->header.time_ns = bpf_ktime_get_ns();
 	event->code = key.code;

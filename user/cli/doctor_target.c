@@ -10,13 +10,7 @@
 #include "user/base/util.h"
 #include "user/freeze/can_run.h"
 #include "user/probe/probe.h"
-#include "user/runtime/python/cpython.h"
-#include "user/runtime/java/hotspot.h"
-#include "user/runtime/runtime.h"
-#include "user/runtime/ruby/cruby.h"
-#include "user/runtime/perl/perl_engine.h"
-#include "user/runtime/php/php_engine.h"
-#include "user/runtime/v8/v8_engine.h"
+#include "user/runtime/runtime_doctor.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
 #include "user/target/image.h"
@@ -142,137 +136,16 @@ static int doctor_print_object(struct object *object, bool verbose, size_t *foun
 	return 0;
 }
 
-/* Whether stacks have the functions of an interpreter that it maps. */
-static void doctor_print_python(const struct image *image, struct object *object)
+/* Whether stacks have the functions of the languages that it is the runtime of. */
+static void doctor_print_runtimes(const struct image *image, struct object *object)
 {
-	char reason[REASON_MAX], version[PYTHON_VERSION_TEXT];
-	struct python_runtime runtime;
-	int err = python_find(object, &runtime, reason);
-	enum python_libc libc = python_libc_of(image);
+	char text[RUNTIME_DOCTOR_TEXT];
 
-	if (err && err != -ENOTSUP)
-		return;
-	if (!err && libc != PYTHON_LIBC_GLIBC) {
-		snprintf(reason, sizeof(reason), "%s",
-			 libc == PYTHON_LIBC_NONE ? PYTHON_NO_LIBC : PYTHON_OTHER_LIBC);
-		err = -ENOTSUP;
+	for (size_t i = 0; runtime_doctor(image, object, &i, text);) {
+		printf("  ");
+		doctor_print_name(object_path(object), 0);
+		printf("\n    %s\n", text);
 	}
-	python_version_text(runtime.version, version);
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    Python%s: %s%s\n", version,
-	       err ? "no frames of it, stacks have C functions only: "
-		   : "stacks have its functions, with file and line (Linux 5.15 and later)",
-	       err ? reason : "");
-}
-
-/* Which version it is, and whether it says all that is needed, is read once it is traced. */
-static void doctor_print_java(struct object *object)
-{
-	struct hotspot_symbols symbols;
-
-	if (runtime_of(object) != RUNTIME_JVM)
-		return;
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    Java: %s\n",
-	       hotspot_find(object, &symbols)
-		       ? "no frames of it: it does not export the tables of HotSpot"
-		       : "stacks have its methods, with file and line (x86-64, Linux 5.15 and "
-			 "later)");
-}
-
-static void doctor_print_v8(struct object *object)
-{
-	char reason[REASON_MAX] = "";
-	const struct v8_version *version;
-	struct v8_row row;
-	int err;
-
-	if (runtime_of(object) != RUNTIME_V8)
-		return;
-	err = v8_row_of(object, &row, &version, reason);
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    JavaScript: %s%s\n",
-	       err ? "no frames of it: "
-		   : "stacks have its functions, with script and line (x86-64, Linux 5.15 and "
-		     "later)",
-	       err && !*reason ? strerror(-err) : reason);
-}
-
-/* Of those whose threads are found by glibc's ways only. 0, or -ENOTSUP with the reason. */
-static int doctor_check_libc(const struct image *image, char reason[static REASON_MAX])
-{
-	return python_libc_of(image) == PYTHON_LIBC_GLIBC
-		       ? 0
-		       : refuse(reason, -ENOTSUP, PYTHON_OTHER_LIBC);
-}
-
-/* err: there are no frames of it, for the reason, if there is one. */
-static void doctor_print_interpreter(struct object *object, const char *language,
-				     const char *version, const char *functions, int err,
-				     const char *reason)
-{
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    %s%s%s: ", language, *version ? " " : "", version);
-	if (err)
-		printf("no frames of it, stacks have C functions only: %s\n",
-		       *reason ? reason : strerror(-err));
-	else
-		printf("stacks have its %s, with file and line (x86-64, Linux 5.15 and later)%s\n",
-		       functions, reason);
-}
-
-static void doctor_print_ruby(const struct image *image, struct object *object)
-{
-	char reason[REASON_MAX] = "";
-	struct ruby_runtime runtime;
-	int err;
-
-	if (runtime_of(object) != RUNTIME_RUBY)
-		return;
-	err = ruby_find(object, &runtime, reason);
-	err = err ?: doctor_check_libc(image, reason);
-	doctor_print_interpreter(object, "Ruby", runtime.version, "methods", err, reason);
-}
-
-static void doctor_print_php(struct object *object)
-{
-	char reason[REASON_MAX] = "";
-	struct php_runtime runtime;
-	int err;
-
-	if (runtime_of(object) != RUNTIME_PHP)
-		return;
-	err = php_find(object, &runtime, reason);
-	doctor_print_interpreter(object, "PHP", runtime.version ?: "", "functions", err, reason);
-	php_runtime_free(&runtime);
-}
-
-static void doctor_print_perl(const struct image *image, struct object *object)
-{
-	char reason[REASON_MAX] = "";
-	struct perl_runtime runtime;
-	int err;
-
-	if (runtime_of(object) != RUNTIME_PERL)
-		return;
-	err = perl_find(object, &runtime, reason);
-	err = err ?: doctor_check_libc(image, reason);
-	doctor_print_interpreter(object, "Perl", runtime.version, "subroutines", err, reason);
-}
-
-static void doctor_print_not_followed(struct object *object)
-{
-	const char *instead, *language = runtime_not_followed(runtime_of(object), &instead);
-
-	if (!language)
-		return;
-	printf("  ");
-	doctor_print_name(object_path(object), 0);
-	printf("\n    %s: no frames of it: %s\n", language, instead);
 }
 
 static bool doctor_has_seen(const struct image *image, size_t index)
@@ -319,13 +192,7 @@ int doctor_target(pid_t pid, bool verbose)
 
 		if (!object || doctor_has_seen(image, i))
 			continue;
-		doctor_print_python(image, object);
-		doctor_print_java(object);
-		doctor_print_v8(object);
-		doctor_print_ruby(image, object);
-		doctor_print_php(object);
-		doctor_print_perl(image, object);
-		doctor_print_not_followed(object);
+		doctor_print_runtimes(image, object);
 		err = doctor_print_object(object, verbose, &found);
 	}
 	if (!err && !found) {

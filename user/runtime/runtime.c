@@ -13,33 +13,21 @@
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
+#include "user/runtime/runtime_ops.h"
 
-/* What only this runtime exports. */
-static const struct runtime_mark {
-	const char *symbol;
-	bool prefix;
-	enum runtime runtime;
-} runtime_marks[] = {
-	{"_PyRuntime", false, RUNTIME_PYTHON},
-	{"zend_mm_gc", false, RUNTIME_PHP},
-	{"gHotSpotVMStructs", false, RUNTIME_JVM},
-	{"ruby_api_version", false, RUNTIME_RUBY},
-	{"perl_construct", false, RUNTIME_PERL},
-	{"coreclr_initialize", false, RUNTIME_DOTNET},
-	/* constants for debuggers */
-	{"v8dbg_", true, RUNTIME_V8},
-};
+static bool runtime_is_marked(const struct runtime_ops *language, const char *name)
+{
+	return language->mark_begins ? !strncmp(name, language->mark, strlen(language->mark))
+				     : !strcmp(name, language->mark);
+}
 
 static enum runtime runtime_by_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(runtime_marks); i++) {
-		const struct runtime_mark *mark = &runtime_marks[i];
-
-		if (mark->prefix ? !strncmp(name, mark->symbol, strlen(mark->symbol))
-				 : !strcmp(name, mark->symbol))
-			return mark->runtime;
+	for (size_t i = 0; i < runtime_language_count; i++) {
+		if (runtime_is_marked(runtime_languages[i], name))
+			return runtime_languages[i]->runtime;
 	}
-	return RUNTIME_NONE;
+	return strcmp(name, "coreclr_initialize") ? RUNTIME_NONE : RUNTIME_DOTNET;
 }
 
 static int runtime_look_at(void *ctx, const char *name, const GElf_Sym *sym)
@@ -91,13 +79,10 @@ const char *runtime_not_followed(enum runtime runtime, const char **instead)
 
 const char *runtime_managed_language(enum runtime runtime)
 {
-	static const char *const languages[RUNTIMES] = {
-		[RUNTIME_PYTHON] = "Python", [RUNTIME_PHP] = "PHP",   [RUNTIME_JVM] = "Java",
-		[RUNTIME_V8] = "JavaScript", [RUNTIME_RUBY] = "Ruby", [RUNTIME_PERL] = "Perl",
-		[RUNTIME_DOTNET] = ".NET",
-	};
+	const struct runtime_ops *language = runtime_language(runtime);
+	const char *instead;
 
-	return languages[runtime];
+	return language ? language->name : runtime_not_followed(runtime, &instead);
 }
 
 const struct runtime_pool *runtime_pool(enum runtime runtime, uint32_t version)

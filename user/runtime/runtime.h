@@ -5,25 +5,8 @@
 
 #include <stdint.h>
 
+#include "bpf/kinds.h"
 #include "user/process/object.h"
-
-enum runtime {
-	RUNTIME_NONE, /* or none that is known */
-	/* Cut up mappings that they make one after the other: arenas. */
-	RUNTIME_PYTHON,
-	RUNTIME_PHP,
-	/* Have a heap that they collect, from which nobody can tell what was allocated. */
-	RUNTIME_JVM,
-	RUNTIME_V8,
-	RUNTIME_GO,
-	/* Has its objects from malloc, but for pages of small ones. */
-	RUNTIME_RUBY,
-	/* Has all of its memory from malloc. */
-	RUNTIME_PERL,
-	/* Nobody follows its frames here. */
-	RUNTIME_DOTNET,
-	RUNTIMES,
-};
 
 /* By what it exports; Go by its sections. */
 enum runtime runtime_of(struct object *object);

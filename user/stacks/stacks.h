@@ -13,30 +13,10 @@
 
 #include "bpf/abi.h"
 #include "user/model/frame.h"
+#include "user/runtime/stack_draft.h"
 #include "user/symbol/symbol.h"
-#include "user/target/image.h"
 
 struct stack_table;
-
-/* One frame before it is named. */
-struct stack_place {
-	struct location location;
-	/*
-	 * of stack_table_keep_frame(): what a runtime calls this frame; it is not looked up by its
-	 * address, but where that is one of code without a file which a perf map names. NULL: by location
-	 */
-	const struct frame *frame;
-};
-
-/* A method of Java's that was compiled has others in it, and functions of Python's, Ruby's, PHP's and Perl's come to those of C. */
-#define STACK_DRAFT_MAX (4 * ABI_MAX_FRAMES)
-
-/* A stack in which runtimes put their functions. */
-struct stack_draft {
-	size_t count;
-	uint8_t end; /* enum stack_end */
-	struct stack_place places[STACK_DRAFT_MAX];
-};
 
 struct stack_entry {
 	struct stack_key key; /* padding zeroed: the key of a hash table */
@@ -78,15 +58,6 @@ bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t 
  */
 const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t target_id,
 					   const struct frame *frame);
-
-/*
- * The id of a stack with frames that runtimes have named: over what it is shown as, for what is left out tells no two stacks from
- * each other. Never 0.
- */
-uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end);
-
-/* More frames than that are cut off, as the kernel's side does. */
-void stack_draft_limit(struct stack_draft *draft, size_t most);
 
 /* Names the frames, once. 0 or -ENOMEM. */
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer);

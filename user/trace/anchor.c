@@ -10,6 +10,7 @@
 #include "user/probe/keeper.h"
 #include "user/probe/probe.h"
 #include "user/process/proc.h"
+#include "user/runtime/python/python_rows.h"
 #include "user/stacks/slots.h"
 
 /* The size of a breakpoint instruction. */
@@ -136,7 +137,7 @@ void anchor_replace(struct trace *trace, struct target *target, pid_t tid)
 	log_debug("process %d (%s): thread %d has ended, its probes hang on thread %d", target->pid,
 		  target->comm, tid, target->anchor);
 	/* Some may have no effect for a while, and others may be taken out. */
-	target_tell_code_ends(trace, target, false);
+	python_tell_code_ends(trace->runtimes, &target->runtimes, false);
 	anchor_renew_all(trace, target);
 }
 

@@ -103,8 +103,7 @@ static void event_queue_on_event(void *ctx, void *record, size_t size)
 	if (header->type == EVENT_STACK) {
 		event.kind = QUEUED_STACK;
 		event.stack = record;
-	} else if ((header->type >= EVENT_RUNTIME_CHAIN && header->type <= EVENT_PERL_FAILED) ||
-		   header->type == EVENT_GUARD_TOUCH) {
+	} else if (event_is_of_runtime(header->type) || header->type == EVENT_GUARD_TOUCH) {
 		event.kind = QUEUED_RUNTIME;
 		event.runtime = record;
 	} else {

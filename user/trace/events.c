@@ -14,23 +14,22 @@
 #include "user/trace/event_queue.h"
 #include "user/trace/growth.h"
 #include "user/patch/guarded.h"
-#include "user/trace/java_names.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/hurry.h"
 #include "user/trace/late_probes.h"
 #include "user/figures/peaks.h"
-#include "user/trace/pool_rows.h"
 #include "user/trace/reclaim.h"
-#include "user/trace/runtime_events.h"
+#include "user/trace/bad_accesses_read.h"
+#include "user/trace/runtime_host.h"
 #include "user/trace/sharers.h"
 #include "user/trace/spawn.h"
-#include "user/trace/stack_weave.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target_ends.h"
 #include "user/trace/target_life.h"
 #include "user/trace/target_mappings.h"
 #include "user/trace/target_patches.h"
 #include "user/trace/target_probes.h"
+#include "user/trace/target_runtimes.h"
 #include "user/trace/work.h"
 #include "user/unwind/finish.h"
 
@@ -292,6 +291,17 @@ static void event_name_allocator(struct trace *trace, struct stack_entry *entry)
 	first->offset = probe_set_entry_at(set, first->offset);
 }
 
+/* The stack of an arena: its first frame says so. False: it is like any other. */
+static bool event_name_arena(struct trace *trace, struct target *target, struct stack_entry *entry)
+{
+	const struct frame *frame =
+		entry->count ? pool_rows_frame(trace->runtimes, target_runtimes(target)) : NULL;
+
+	if (frame)
+		entry->places[0].frame = frame;
+	return frame != NULL;
+}
+
 static bool event_is_in_function(const struct probe_set *set, uint64_t offset)
 {
 	for (size_t i = 0; i < set->provider->count; i++) {
@@ -363,7 +373,6 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	size_t found = event->frame_count <= ABI_MAX_FRAMES ? event->frame_count : ABI_MAX_FRAMES;
 	struct location locations[ABI_MAX_FRAMES];
 	uint64_t frames[ABI_MAX_FRAMES];
-	bool runs = runtime_stack_id(0, &event->runtime) != 0;
 	struct stack_draft draft = {.end = event->end};
 	bool refreshed = false, fresh;
 	struct stack_entry *entry;
@@ -379,16 +388,15 @@ static void event_handle_stack(struct trace *trace, const struct stack_event *ev
 	id = event_stack_id(trace, event, locations, count, found);
 	for (draft.count = 0; draft.count < count; draft.count++)
 		draft.places[draft.count].location = locations[draft.count];
-	if (target->java && !event->runtime.java)
-		java_names_count(trace, target, &draft);
-	if (runs && stack_weave(trace, target, &event->runtime, frames, &draft))
+	if (runtimes_weave(trace->runtimes, target_runtimes(target), &event->runtime, frames,
+			   &draft))
 		id = stack_places_id(draft.places, draft.count, draft.end);
 	entry = stack_table_add(trace->stacks, target->id, id, draft.count, &fresh);
 	if (entry && fresh) {
 		entry->pid = target->pid;
 		memcpy(entry->places, draft.places, draft.count * sizeof(draft.places[0]));
 		entry->nested = event_is_nested(trace, target, locations, count);
-		if (!event->arena || !pool_rows_name(trace, target, entry))
+		if (!event->arena || !event_name_arena(trace, target, entry))
 			event_name_allocator(trace, entry);
 	}
 	if (entry && id != event->stack_id)
@@ -482,6 +490,17 @@ static void event_handle_process(struct trace *trace, struct queued_event *queue
 	}
 }
 
+/* What a language tells, or a guard. */
+static void event_handle_runtime(struct trace *trace, const struct event_header *header)
+{
+	struct target *target = target_by_id(trace, header->target_id);
+
+	if (event_is_of_runtime(header->type))
+		runtime_host_event(trace, header);
+	else if (target)
+		bad_accesses_touched(trace, target, (const void *)header);
+}
+
 static void event_handle(struct trace *trace, struct queued_event *event)
 {
 	switch (event->kind) {
@@ -498,7 +517,7 @@ static void event_handle(struct trace *trace, struct queued_event *event)
 		event_handle_map(trace, event->map);
 		break;
 	case QUEUED_RUNTIME:
-		runtime_event_handle(trace, event->runtime);
+		event_handle_runtime(trace, event->runtime);
 		break;
 	}
 }

@@ -11,7 +11,7 @@
 #include "user/trace/growth.h"
 #include "user/trace/growth_maps.h"
 #include "user/trace/known_objects.h"
-#include "user/trace/runtime_heaps.h"
+#include "user/trace/target_runtimes.h"
 
 /* Between two looks at the mappings, in durations of a look. */
 #define LOOK_REST 20
@@ -110,7 +110,10 @@ void trace_read_memory(struct trace *trace, struct target *target, struct snapsh
 	uint64_t anon = target->end_anon;
 	struct proc_usage usage;
 
-	runtime_heaps_read(trace, target, s);
+	if (target->image) {
+		runtime_heaps_read(trace->runtimes, target_runtimes(target));
+		s->heaps = target->runtimes.heaps.found;
+	}
 	if (there) {
 		if (proc_usage(target->pid, &usage))
 			return;

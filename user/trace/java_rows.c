@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/java_rows.h"
+#include "user/runtime/java/java_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/target_java.h"
+#include "user/runtime/java/target_java.h"
 
 #define ROW_PAUSE_NS 500000 /* of these, */
 #define ROW_PAUSES   40	    /* so many at the most */

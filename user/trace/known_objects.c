@@ -8,7 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/runtime/python/cpython_code_end.h"
+#include "user/runtime/python/python_rows.h"
 #include "user/target/unwinder.h"
 #include "user/target/usdt_notes.h"
 #include "user/patch/make_way.h"
@@ -32,8 +32,7 @@ static void known_object_free(struct trace *trace, struct known_object *known)
 		trace_detach(trace, known->probes[i].in_all);
 		probe_set_free(known->probes[i].set);
 	}
-	free(known->python);
-	free(known->v8);
+	runtime_object_free(known->runtime);
 	free(known);
 }
 
@@ -95,7 +94,8 @@ void known_object_tell_kernel(const struct trace *trace, struct known_object *kn
 	    known->probes[KNOWN_ALLOCATOR].set)
 		return;
 	/* Nor of a runtime with a pool: the programs are told of each process that has one. */
-	if (!known->told && !known->probes[KNOWN_TELLER].set && !runtime_pool(known->runtime, 0))
+	if (!known->told && !known->probes[KNOWN_TELLER].set &&
+	    !runtime_pool(known->runtime->runtime, 0))
 		known_tell_kernel(trace, known, true);
 	known->told = true;
 }
@@ -245,27 +245,12 @@ static void known_attach_new(struct trace *trace, struct known_object *known,
 	}
 }
 
-/* Is it CPython? Without memory, no. */
-static struct known_python *known_python_look(struct object *object)
-{
-	struct known_python *python = calloc(1, sizeof(*python));
-	int err = python ? python_find(object, &python->runtime, python->refusal) : -ENOMEM;
-
-	if (err && err != -ENOTSUP) {
-		free(python);
-		return NULL;
-	}
-	python->object_id = object_id(object);
-	return python;
-}
-
 /* A Python whose frames are followed tells which code objects end, if it can be found where. */
-static void known_python_find_end(struct known_object *known, struct object *object)
+static void known_find_code_end(struct known_object *known, struct object *object)
 {
 	struct provider *provider = NULL;
 
-	if (!known->python || known->python->refusal[0] ||
-	    code_end_find(object, &known->python->runtime, &provider))
+	if (python_find_code_end(known->runtime, object, &provider))
 		return;
 	if (probe_set_new(provider, &known->probes[KNOWN_CODE_END].set))
 		known->probes[KNOWN_CODE_END].set = NULL;
@@ -300,10 +285,11 @@ static struct known_object *known_object_new(struct trace *trace, struct object 
 			known->probes[role].set = NULL;
 		}
 	}
-	known->runtime = runtime_of(object);
-	known->python = known_python_look(object);
-	known_python_find_end(known, object);
-	HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
+	known->runtime = runtime_object_new(object);
+	if (known->runtime) {
+		known_find_code_end(known, object);
+		HASH_ADD(hh, trace->known, id, sizeof(known->id), known);
+	}
 	if (!known->hh.tbl) {
 		known_object_free(trace, known);
 		return NULL;
@@ -343,21 +329,6 @@ struct known_object *known_object_get(struct trace *trace, struct object *object
 	if (known)
 		return known;
 	return known_object_new(trace, object, object_id(object));
-}
-
-bool known_object_has_frames(const struct known_object *known)
-{
-	switch (known->runtime) {
-	case RUNTIME_PYTHON:
-	case RUNTIME_PHP:
-	case RUNTIME_JVM:
-	case RUNTIME_V8:
-	case RUNTIME_RUBY:
-	case RUNTIME_PERL:
-		return true;
-	default:
-		return known->python != NULL;
-	}
 }
 
 const struct probe_set *known_probes_of(const struct trace *trace, const struct object *object,

@@ -10,12 +10,8 @@
 
 #include "user/base/hash.h"
 #include "bpf/unwind_abi.h"
-#include "bpf/runtime/v8_abi.h"
 #include "user/process/object.h"
-#include "user/runtime/python/cpython.h"
-#include "user/runtime/runtime.h"
-#include "user/runtime/v8/v8_calls.h"
-#include "user/runtime/v8/v8_versions.h"
+#include "user/runtime/runtime_object.h"
 #include "user/trace/state.h"
 
 /* What an object may have functions for that get probes. */
@@ -38,30 +34,12 @@ struct known_probes {
 	uint64_t ready_ns; /* CLOCK_MONOTONIC: since when in_all is complete; 0: it is not */
 };
 
-/* An object that is CPython. */
-struct known_python {
-	uint64_t object_id; /* the object itself may be gone, and come back under this id */
-	struct python_runtime runtime;
-	char refusal[REASON_MAX]; /* why its frames are not known; empty: they are */
-	bool said;		  /* that they are not */
-};
-
-/* An object that is V8. */
-struct known_v8 {
-	struct v8_row row;
-	struct v8_opcodes opcodes;
-	const struct v8_version *version; /* NULL: it is not known */
-	char refusal[REASON_MAX];	  /* why its frames are not known; empty: they are */
-};
-
 struct known_object {
 	uint64_t id;		       /* object_id(): the key */
 	struct unwind_object_key file; /* as the kernel side has it; of the vdso all 0 */
 	struct known_probes probes[KNOWN_ROLES];
-	enum runtime runtime;
-	struct known_python *python; /* NULL: it is something else */
-	struct known_v8 *v8; /* v8_rows.c; NULL: it is something else, or nobody has looked */
-	bool told;	     /* known_object_tell_kernel() */
+	struct runtime_object *runtime;
+	bool told; /* known_object_tell_kernel() */
 	UT_hash_handle hh;
 };
 
@@ -72,8 +50,6 @@ struct known_object *known_object_find(const struct trace *trace, const struct o
  * out of memory. It stays while a target maps the object.
  */
 struct known_object *known_object_get(struct trace *trace, struct object *object);
-/* It is a runtime whose frames are followed. */
-bool known_object_has_frames(const struct known_object *known);
 /*
  * Its probes are in all targets: who loads it need not wait (bpf/loaded.bpf.c). Once. Not of one that
  * tells its allocations: that changes how a target is traced.

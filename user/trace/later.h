@@ -22,7 +22,6 @@ int later_fd(const struct trace *trace, const struct bpf_program *program);
  * follow runtimes are loaded now, once, and the usual ones go on in them (bpf/managed.h). 0; or -errno
  * where the kernel refuses them, which is logged once: no target may be entered then.
  */
-#define LATER_REFUSED "the kernel refuses the programs that follow it (-vv shows why)"
 int later_runtimes(struct trace *trace, uint32_t runtime);
 
 void later_free(struct trace *trace);

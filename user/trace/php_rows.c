@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/php_rows.h"
+#include "user/runtime/php/php_rows.h"
 
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "user/base/util.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/target_php.h"
+#include "user/runtime/php/target_php.h"
 
 static void php_rows_end(struct trace *trace, struct target *target)
 {

@@ -106,6 +106,10 @@ static void programs_prepare_managed(const struct memleakbpf *skel,
 			bpf_program__get_expected_attach_type(managed[i].usual));
 }
 
+/* What is remembered of a thread that is in the language. */
+#define PROGRAMS_CHOOSE_THREADS(constant, name, text) \
+	bpf_map__set_autocreate(skel->maps.name##_threads, options->task_storage);
+
 /* What no place of attach.h has. */
 static void programs_choose_rest(struct memleakbpf *skel, const struct trace_options *options,
 				 const struct attach_programs *out)
@@ -123,12 +127,7 @@ static void programs_choose_rest(struct memleakbpf *skel, const struct trace_opt
 	bpf_map__set_autocreate(skel->maps.holds, hold);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, options->old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.python_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.hotspot_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.v8_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.ruby_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.php_threads, options->task_storage);
-	bpf_map__set_autocreate(skel->maps.perl_threads, options->task_storage);
+	RUNTIME_LANGUAGES(PROGRAMS_CHOOSE_THREADS)
 }
 
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,

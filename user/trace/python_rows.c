@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/python_rows.h"
+#include "user/runtime/python/python_rows.h"
 
 #include <errno.h>
 #include <stdio.h>

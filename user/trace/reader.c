@@ -25,8 +25,6 @@
 #include "user/scopes/scopes.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
-#include "user/trace/target_java.h"
-#include "user/trace/target_v8.h"
 #include "user/trace/work.h"
 
 /* About 150 ns a block: 40 ms. */
@@ -132,7 +130,7 @@ static bool reader_take_final_id(struct stack *stack, const struct trace *trace,
 	const struct stack_entry *entry;
 
 	/* There the kernel side knows less: events.c; and of no function what it is called. */
-	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !target->has_runtime)
+	if (stack->end != STACK_END_NO_MAPPING && !trace->options.old && !target->runtimes.followed)
 		return false;
 	entry = stack_table_find(trace->stacks, target->id, stack->id);
 	if (!entry || !entry->same_as)

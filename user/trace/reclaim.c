@@ -9,21 +9,12 @@
 #include "user/figures/figures_read.h"
 #include "user/patch/guarded.h"
 #include "user/trace/live_walk.h"
-#include "user/trace/java_rows.h"
 #include "user/figures/peaks.h"
-#include "user/trace/python_names.h"
-#include "user/trace/pool_rows.h"
-#include "user/trace/perl_rows.h"
-#include "user/trace/php_rows.h"
-#include "user/trace/python_rows.h"
-#include "user/trace/runtime_chains.h"
 #include "user/scopes/scopes.h"
 #include "user/stacks/slots.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
-#include "user/trace/ruby_rows.h"
 #include "user/trace/target_patches.h"
-#include "user/trace/v8_rows.h"
 #include "user/unwind/publish.h"
 
 /* Ended targets are cleared from the kernel in batches: each clearing walks the whole live map. */
@@ -60,16 +51,7 @@ void reclaim_ended(struct trace *trace)
 		slots_release_target(trace->slots, target->id);
 		peaks_release_target(trace->figures, target->id);
 		stack_table_remove_target(trace->stacks, target->id);
-		/* Forked ones have their parent's row before anybody has looked at them. */
-		runtime_chains_remove_target(trace->chains, target->id);
-		python_names_remove_target(trace->python, target->id);
-		python_rows_drop(trace, target->id);
-		java_rows_drop(trace, target->id);
-		v8_rows_drop(trace, target->id);
-		ruby_rows_drop(trace, target->id);
-		php_rows_drop(trace, target->id);
-		perl_rows_drop(trace, target->id);
-		pool_rows_drop(trace, target->id);
+		runtimes_drop(trace->runtimes, target->id);
 		target_id_give(trace, target->id);
 		target_free(trace, target);
 	}

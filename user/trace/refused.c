@@ -11,6 +11,8 @@
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/skeleton.h"
 
+#define REFUSED_THREADS(constant, name, text) " " #name "_threads"
+
 /* ---- what is done instead ----------------------------------------------------------------- */
 
 static bool refused_leave_out(struct trace_options *options, uint32_t part)
@@ -193,8 +195,7 @@ static const struct refused_row rows[] = {
 	{
 		.what = "task_storage",
 		.programs = "",
-		.maps = "thread_storage python_threads hotspot_threads v8_threads ruby_threads "
-			"php_threads perl_threads",
+		.maps = "thread_storage" RUNTIME_LANGUAGES(REFUSED_THREADS),
 		.purpose = "what is known of each thread",
 		.instead = without_task_storage,
 		.costs =

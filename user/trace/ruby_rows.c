@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/ruby_rows.h"
+#include "user/runtime/ruby/ruby_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "user/freeze/tls.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/target_ruby.h"
+#include "user/runtime/ruby/target_ruby.h"
 
 static void ruby_rows_end(struct trace *trace, struct target *target)
 {

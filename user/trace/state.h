@@ -66,8 +66,7 @@ struct trace {
 	size_t ended_count;
 	struct spawn_table *spawns;
 	struct stack_table *stacks;
-	struct runtime_chains *chains;
-	struct python_names *python;
+	struct runtimes *runtimes;   /* target_runtimes.h */
 	struct scopes *scopes;	     /* NULL: without --scope; scopes.h */
 	struct runtime_asker *asker; /* NULL: nobody asks */
 	struct symbolizer *symbolizer;

@@ -8,7 +8,6 @@
 
 #include <bpf/bpf.h>
 
-#include "bpf/runtime/python_abi.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
@@ -16,14 +15,10 @@
 #include "user/process/proc.h"
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
+#include "user/runtime/python/python_rows.h"
 #include "user/trace/growth.h"
-#include "user/trace/skeleton.h"
 #include "user/stacks/slots.h"
-#include "user/trace/target_java.h"
-#include "user/trace/target_perl.h"
-#include "user/trace/target_php.h"
-#include "user/trace/target_ruby.h"
-#include "user/trace/target_v8.h"
+#include "user/trace/skeleton.h"
 
 uint32_t target_number(const struct target *target)
 {
@@ -156,24 +151,6 @@ uint32_t target_flags(const struct trace *trace, const struct target *target)
 	return flags;
 }
 
-void target_tell_code_ends(struct trace *trace, struct target *target, bool told)
-{
-	int fd = bpf_map__fd(trace->skel->maps.python_rows);
-	struct python_row row;
-
-	if (target->code_ends == told)
-		return;
-	target->code_ends = told;
-	if (bpf_map_lookup_elem(fd, &target->id, &row))
-		return;
-	row.tells_code_ends = told;
-	bpf_map_update_elem(fd, &target->id, &row, BPF_EXIST);
-	/* Whose threads have the row. */
-	targets_changed(trace);
-	log_debug("process %d (%s): the ends of Python's code objects are %stold", target->pid,
-		  target->comm, told ? "" : "no longer ");
-}
-
 /* All functions' allocations count at once, since all probes are there already. */
 int target_register(struct trace *trace, const struct target *target)
 {
@@ -265,7 +242,7 @@ void target_release(struct trace *trace, struct target *target)
 
 	patched_go_on(target->patched);
 	/* Probes go one after the other. */
-	target_tell_code_ends(trace, target, false);
+	python_tell_code_ends(trace->runtimes, &target->runtimes, false);
 	target_detach(trace, target, NULL);
 	/* After the gates, which stand before them. */
 	guarded_end(trace->patches, target_patched(target), gone);
@@ -295,11 +272,7 @@ void target_free(struct trace *trace, struct target *target)
 	free(target->ooms);
 	growth_end(target);
 	peak_capture_free(target->peak);
-	target_java_free(target->java);
-	target_v8_free(target->v8);
-	target_ruby_free(target->ruby);
-	target_php_free(target->php);
-	target_perl_free(target->perl);
+	runtime_target_clear(trace->runtimes, &target->runtimes);
 	patched_free(target->patched);
 	free(target);
 }
@@ -349,8 +322,7 @@ void target_identify(struct trace *trace, struct target *target)
 
 void target_add_lost(const struct target *target, uint64_t lost[LOSSES_ROOM])
 {
-	lost[LOST_JAVA] += target->java ? target->java->unnamed : 0;
-	lost[LOST_V8] += target->v8 ? target->v8->unnamed : 0;
+	runtime_target_add_lost(&target->runtimes, lost);
 	for (const struct target_attachment *a = target->attachments; a; a = a->next)
 		lost[LOST_GATE_FULL] += a->gated ? gated_dropped(a->gated) : 0;
 }

@@ -13,9 +13,8 @@
 #include "user/model/bad_access.h"
 #include "user/model/loss_room.h"
 #include "user/model/process_end.h"
-#include "user/model/untraced_heaps.h"
 #include "user/target/image.h"
-#include "user/runtime/runtime.h"
+#include "user/runtime/runtime_target.h"
 #include "user/trace/detach.h"
 #include "user/trace/state.h"
 
@@ -79,14 +78,11 @@ struct target {
 	uint64_t live_bytes;			 /* trace_sum_live() */
 	double live_variance;			 /* of that */
 	bool layered;				 /* has several allocators */
-	bool tells;	  /* its allocations are what it tells by USDT probes: teller.h */
-	bool tells_late;  /* it could, but its functions had been traced already */
-	bool has_runtime; /* python_rows.h, java_rows.h, v8_rows.h, ruby_rows.h, php_rows.h, perl_rows.h: the programs know its runtime, or knew it */
-	const struct runtime_pool *pool; /* pool_rows.h: the programs know it; NULL: none */
-	uint64_t pool_start, pool_end;	 /* where its code is mapped */
-	bool has_names;			 /* the symbolizer knows the process */
-	bool alive;			 /* TARGET_REMOVED: its process may go on */
-	bool gone; /* its pidfd says so, while events are taken in: target_life.h */
+	bool tells;	 /* its allocations are what it tells by USDT probes: teller.h */
+	bool tells_late; /* it could, but its functions had been traced already */
+	bool has_names;	 /* the symbolizer knows the process */
+	bool alive;	 /* TARGET_REMOVED: its process may go on */
+	bool gone;	 /* its pidfd says so, while events are taken in: target_life.h */
 
 	struct image *image;
 	uint64_t published;	  /* image_generation() of what the unwinder has */
@@ -100,31 +96,16 @@ struct target {
 	uint64_t start_ns; /* CLOCK_MONOTONIC, of tracing it */
 	/* It has run for long, and goes on while its first probes come: nothing waits for us. */
 	bool runs;
-	uint64_t snapshot_ns;	   /* of its last snapshot, 0: none */
-	struct peak_capture *peak; /* peaks.h: NULL: nothing so far */
-	struct stop *hold;	   /* while it is held at its end, else NULL */
-	bool copy_refused;	   /* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks; /* that were made for it */
-	const struct known_python *python; /* of the interpreter that it maps; NULL: none */
-	uint64_t python_bias;		   /* of that, over its link-time addresses */
-	bool python_followed;		   /* the programs have its row */
-	bool code_ends;			   /* it tells which of its code objects end */
+	uint64_t snapshot_ns;		/* of its last snapshot, 0: none */
+	struct peak_capture *peak;	/* peaks.h: NULL: nothing so far */
+	struct stop *hold;		/* while it is held at its end, else NULL */
+	bool copy_refused;		/* --snapshot=fork was not possible, which has been said */
+	struct freeze_forks forks;	/* that were made for it */
+	struct runtime_target runtimes; /* target_runtimes.h */
 	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
-	/* runtime_heaps.h: what was found last, when and in which time */
-	struct untraced_heaps heaps;
-	uint64_t heaps_looked_ns, heaps_look_ns;
-	struct target_java *java;      /* java_rows.h; NULL: it has no JVM */
-	struct target_v8 *v8;	       /* v8_rows.h; NULL: it has no V8 */
-	struct target_ruby *ruby;      /* ruby_rows.h; NULL: it has no CRuby */
-	struct target_php *php;	       /* php_rows.h; NULL: it has no PHP */
-	struct target_perl *perl;      /* perl_rows.h; NULL: it has no Perl */
-	uint64_t java_start, java_end; /* HotSpot's heap; 0: not known */
-	uint64_t asked_ns, asking_ns;  /* runtime_asker.h: when last, and how long that took */
-	uint32_t not_followed;	       /* 1 << enum runtime: which has been said */
-	bool ask_refused;	       /* which has been said */
-	uint64_t end_anon;	       /* bytes of anonymous memory when it ended; 0: unknown */
-	struct process_end end;	       /* how, as far as that is known */
-	struct cgroup_ooms *ooms; /* of its control groups, from the beginning; NULL: unknown */
+	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
+	struct process_end end;	     /* how, as far as that is known */
+	struct cgroup_ooms *ooms;    /* of its control groups, from the beginning; NULL: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;
@@ -171,11 +152,6 @@ int target_register(struct trace *trace, const struct target *target);
 void target_unregister(struct trace *trace, const struct target *target);
 /* Threads of targets look at the kernel's table anew. */
 void targets_changed(struct trace *trace);
-/*
- * From now on the probe that tells of each code object of its Python that is freed is in the target, or (before it is taken out, or may have
- * no effect) no longer. Only while it is, what is known of a code object is believed for longer than one walk.
- */
-void target_tell_code_ends(struct trace *trace, struct target *target, bool told);
 
 /* Its probes come off. What has ended and waits to be cleared holds no descriptors. */
 void target_release(struct trace *trace, struct target *target);

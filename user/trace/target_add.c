@@ -262,7 +262,7 @@ static void target_load_for(struct trace *trace, const struct target *target)
 		const struct known_object *known = known_object_get(trace, target->preloaded[i]);
 
 		/* What they are refused for is said when the runtime is entered. */
-		if (known && known_object_has_frames(known)) {
+		if (known && runtime_object_has_frames(known->runtime)) {
 			later_runtimes(trace, 0);
 			return;
 		}

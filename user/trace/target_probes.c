@@ -15,17 +15,11 @@
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
 #include "user/patch/make_way.h"
-#include "user/trace/pool_rows.h"
-#include "user/trace/java_rows.h"
-#include "user/trace/perl_rows.h"
-#include "user/trace/php_rows.h"
-#include "user/trace/python_rows.h"
+#include "user/runtime/python/python_rows.h"
 #include "user/trace/sharers.h"
 #include "user/trace/teller.h"
 #include "user/patch/turn.h"
-#include "user/trace/ruby_rows.h"
-#include "user/trace/runtime_rows.h"
-#include "user/trace/v8_rows.h"
+#include "user/trace/target_runtimes.h"
 
 static const struct target_attachment *target_attachment_of(const struct target *target,
 							    const struct probe_set *set)
@@ -229,7 +223,7 @@ static bool target_wants(const struct target *target, enum known_role role)
 		 */
 		return !target->late;
 	case KNOWN_MAPPER:
-		return target->pool;
+		return target->runtimes.pool.pool;
 	case KNOWN_LEAVER:
 	case KNOWN_OPERATORS:
 	case KNOWN_SCOPES:
@@ -254,13 +248,12 @@ static void target_attach_code_end(struct trace *trace, struct target *target)
 {
 	struct known_object *known = trace->known;
 
-	while (known && known->python != target->python)
+	while (known && !python_wants_code_ends(&target->runtimes, known->runtime))
 		known = known->hh.next;
-	if (!target->python_followed || target->code_ends || !known ||
-	    !known->probes[KNOWN_CODE_END].set || target_misses_code_ends(trace, target))
+	if (!known || !known->probes[KNOWN_CODE_END].set || target_misses_code_ends(trace, target))
 		return;
 	if (!target_attach_probes(trace, target, &known->probes[KNOWN_CODE_END]))
-		target_tell_code_ends(trace, target, true);
+		python_tell_code_ends(trace->runtimes, target_runtimes(target), true);
 }
 
 int target_attach_beside(struct trace *trace, struct target *target)
@@ -347,14 +340,7 @@ static int target_attach_mapped(struct trace *trace, struct target *target)
 		if (image_range_at(target->image, i)->object)
 			teller_look_at(trace, target, image_range_at(target->image, i)->object);
 	}
-	python_rows_look(trace, target);
-	java_rows_look(trace, target);
-	v8_rows_look(trace, target);
-	ruby_rows_look(trace, target);
-	php_rows_look(trace, target);
-	perl_rows_look(trace, target);
-	runtime_rows_not_followed(trace, target);
-	pool_rows_look(trace, target);
+	runtimes_look(trace->runtimes, target_runtimes(target));
 	for (size_t i = 0; i < image_range_count(target->image); i++) {
 		struct object *object = image_range_at(target->image, i)->object;
 

@@ -28,9 +28,8 @@
 #include "user/trace/later.h"
 #include "user/trace/libbpf_messages.h"
 #include "user/trace/programs.h"
-#include "user/trace/python_names.h"
-#include "user/trace/runtime_asker.h"
-#include "user/trace/runtime_chains.h"
+#include "user/runtime/java/runtime_asker.h"
+#include "user/trace/runtime_host.h"
 #include "user/trace/reader.h"
 #include "user/trace/refused.h"
 #include "user/stacks/sampling.h"
@@ -389,6 +388,7 @@ static int trace_start(struct trace *trace)
 	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
 
 	err = err ?: trace_load_starting(trace);
+	err = err ?: runtime_host_new(trace);
 	if (!err)
 		err = trace_map_arrays(trace);
 	if (!err) {
@@ -488,8 +488,6 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->stats_fd = trace->sharers_fd = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
-	trace->chains = runtime_chains_new();
-	trace->python = python_names_new();
 	trace->spawns = spawn_table_new();
 	err = options->ask_runtime ? runtime_asker_new(&trace->asker) : 0;
 	if (err) {
@@ -498,8 +496,7 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	}
 	err = -ENOMEM;
 	trace->symbolizer = symbolizer_new(&options->symbols);
-	if (trace->objects && trace->stacks && trace->chains && trace->python && trace->spawns &&
-	    trace->symbolizer)
+	if (trace->objects && trace->stacks && trace->spawns && trace->symbolizer)
 		err = trace_start(trace);
 	if (err) {
 		trace_free(trace);
@@ -550,8 +547,7 @@ void trace_free(struct trace *trace)
 	memleakbpf__destroy(trace->skel);
 	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);
-	runtime_chains_free(trace->chains);
-	python_names_free(trace->python);
+	runtimes_free(trace->runtimes);
 	spawn_table_free(trace->spawns);
 	runtime_asker_free(trace->asker);
 	symbolizer_free(trace->symbolizer);

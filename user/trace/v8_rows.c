@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/v8_rows.h"
+#include "user/runtime/v8/v8_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "user/trace/later.h"
 #include "user/trace/runtime_rows.h"
 #include "user/trace/skeleton.h"
-#include "user/trace/target_v8.h"
+#include "user/runtime/v8/target_v8.h"
 
 static void v8_rows_end(struct trace *trace, struct target *target)
 {

@@ -6,7 +6,7 @@
 #include "bpf/runtime/v8_abi.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/target.h"
-#include "user/trace/target_v8.h"
+#include "user/runtime/v8/target_v8.h"
 
 /* Takes down which functions optimised code is in at each of its calls. What of that cannot be read is not known. */
 void v8_stack_add(struct target *target, const struct v8_code_event *event);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Targets that run Perl: the programs are told of it. Private to user/runtime. */
+#ifndef MEMLEAKBPF_RUNTIME_PERL_ROWS_H
+#define MEMLEAKBPF_RUNTIME_PERL_ROWS_H
+
+#include "user/runtime/runtime_ops.h"
+
+extern const struct runtime_ops perl_ops;
+
+#endif
