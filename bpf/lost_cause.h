@@ -6,6 +6,10 @@
 #ifndef MEMLEAKBPF_BPF_LOST_CAUSE_H
 #define MEMLEAKBPF_BPF_LOST_CAUSE_H
 
+#include "bpf/languages.h"
+
+#define LOST_ENUMERATOR(constant, name, text) LOST_##constant,
+
 /*
  * What could not be recorded, by cause. Counted per target (where the target is known), shown when
  * not zero.
@@ -38,10 +42,8 @@ enum lost_cause {
 	LOST_SCOPES, /* call of a --scope function not followed: too deep, or no room */
 	LOST_V8, /* allocation counted, some of its JavaScript frames not followed or without their line: bpf/runtime/v8_abi.h */
 	LOST_KEPT_FULL, /* allocation: the process has as many live samples as it may have (--keep-live) */
-	LOST_RUBY, /* allocation counted, its Ruby frames not followed: bpf/runtime/ruby_abi.h */
-	LOST_PHP,  /* the same of PHP's: bpf/runtime/php_abi.h */
-	LOST_PERL, /* and of Perl's: bpf/runtime/perl_abi.h */
-	LOST_CAUSES,
+	/* allocation counted, its frames of that interpreter (LOST_RUBY, ...) not followed */
+	RUNTIME_INTERPRETERS(LOST_ENUMERATOR) LOST_CAUSES,
 };
 
 #endif

@@ -6,9 +6,8 @@
 #ifndef MEMLEAKBPF_BPF_JAVA_H
 #define MEMLEAKBPF_BPF_JAVA_H
 
-#include "bpf/bpf_maps.h"
 #include "bpf/runtime/hotspot_abi.h"
-#include "bpf/loss.h"
+#include "bpf/runtime/runtime_maps.h"
 
 /* What is remembered of a thread, and its scratch; see struct python_thread. */
 struct hotspot_thread {
@@ -28,21 +27,7 @@ struct hotspot_thread {
 	struct runtime_chain_event chain;
 };
 
-/* Targets that have a JVM, by id: these get TARGET_JAVA. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct hotspot_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} hotspot_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct hotspot_thread);
-} hotspot_threads __weak SEC(".maps");
+RUNTIME_MAPS(hotspot)
 
 /* Into java->row, of which user space does not know them yet; none where the JVM has not made them. */
 int hotspot_find_heaps(struct hotspot_thread *java);
@@ -68,18 +53,6 @@ int hotspot_end(struct runtime_hashes *found, uint32_t flags);
 /* Sends the chain. 0, or it could not be sent. */
 int hotspot_tell(struct hotspot_thread *java);
 
-/* A forked child has its parent's JVM, with one thread: what it allocates before it calls exec. */
-static __always_inline void hotspot_forked(uint32_t parent_id, uint32_t child_id)
-{
-	const struct hotspot_row *row = bpf_map_lookup_elem(&hotspot_rows, &parent_id);
-
-	if (row && bpf_map_update_elem(&hotspot_rows, &child_id, row, BPF_ANY))
-		count_lost(child_id, LOST_JAVA);
-}
-
-static __always_inline void hotspot_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&hotspot_rows, &target_id);
-}
+RUNTIME_FORKS(hotspot, LOST_JAVA)
 
 #endif

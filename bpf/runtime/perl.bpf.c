@@ -235,20 +235,6 @@ __noinline int perl_step(struct perl_thread *perl)
 	return perl_enter(perl, PERL_MAIN, PERL_ENTRY) ?: -1;
 }
 
-static __always_inline void perl_fail(struct perl_thread *perl, int failure)
-{
-	struct runtime_failed_event event = {.failure = failure};
-	struct target_stats *stats = target_stats_of(perl->target_id);
-
-	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PERL], 1))
-		return;
-	event.header.type = RUNTIME_EVENT(RUNTIME_PERL, RUNTIME_FAILED);
-	event.header.target_id = perl->target_id;
-	event.header.time_ns = bpf_ktime_get_ns();
-	event.address = perl->looked;
-	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
-}
-
 __noinline int perl_follow(struct perl_thread *perl)
 {
 	uint64_t info = 0;
@@ -279,7 +265,7 @@ __noinline int perl_follow(struct perl_thread *perl)
 	if (!failure && !perl->count)
 		failure = PERL_UNREADABLE;
 	if (failure > 0) {
-		perl_fail(perl, failure);
+		runtime_fail(RUNTIME_PERL, LOST_PERL, perl->target_id, failure, perl->looked);
 		return 0;
 	}
 	perl->cut |= !failure;

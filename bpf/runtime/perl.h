@@ -6,9 +6,8 @@
 #ifndef MEMLEAKBPF_BPF_PERL_H
 #define MEMLEAKBPF_BPF_PERL_H
 
-#include "bpf/bpf_maps.h"
-#include "bpf/loss.h"
 #include "bpf/runtime/perl_abi.h"
+#include "bpf/runtime/runtime_maps.h"
 
 /* What is remembered of a thread, and its scratch; see struct python_thread. */
 struct perl_thread {
@@ -35,21 +34,7 @@ struct perl_thread {
 	struct perl_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_PERL). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct perl_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} perl_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct perl_thread);
-} perl_threads __weak SEC(".maps");
+RUNTIME_MAPS(perl)
 
 /*
  * Follows the contexts of the current thread: perl->chain.hash over what they run, where, and where C had called it; 0: there
@@ -60,18 +45,6 @@ int perl_follow(struct perl_thread *perl);
 /* Sends the chain, and what of it has not been sent yet. 0, or not all could be sent. */
 int perl_tell(struct perl_thread *perl);
 
-/* A forked child has its parent's interpreter. */
-static __always_inline void perl_forked(uint32_t parent_id, uint32_t child_id)
-{
-	const struct perl_row *row = bpf_map_lookup_elem(&perl_rows, &parent_id);
-
-	if (row && bpf_map_update_elem(&perl_rows, &child_id, row, BPF_ANY))
-		count_lost(child_id, LOST_PERL);
-}
-
-static __always_inline void perl_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&perl_rows, &target_id);
-}
+RUNTIME_FORKS(perl, LOST_PERL)
 
 #endif

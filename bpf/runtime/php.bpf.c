@@ -142,20 +142,6 @@ __noinline int php_frame(struct php_thread *php)
 	return php_enter(php, php->words[PHP_FRAME_FUNC]);
 }
 
-static __always_inline void php_fail(struct php_thread *php, int failure)
-{
-	struct runtime_failed_event event = {.failure = failure};
-	struct target_stats *stats = target_stats_of(php->target_id);
-
-	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_PHP], 1))
-		return;
-	event.header.type = RUNTIME_EVENT(RUNTIME_PHP, RUNTIME_FAILED);
-	event.header.target_id = php->target_id;
-	event.header.time_ns = bpf_ktime_get_ns();
-	event.address = php->looked;
-	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
-}
-
 /* Some are of no function. */
 #define PHP_MAX_FRAMES (RUNTIME_MAX_CALLS + 16)
 
@@ -180,7 +166,7 @@ __noinline int php_follow(struct php_thread *php)
 	for (i = 0; i < PHP_MAX_FRAMES && php->frame && !failure && !php->cut; i++)
 		failure = php_frame(php);
 	if (failure) {
-		php_fail(php, failure);
+		runtime_fail(RUNTIME_PHP, LOST_PHP, php->target_id, failure, php->looked);
 		return 0;
 	}
 	if (!php->count)

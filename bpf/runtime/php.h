@@ -6,9 +6,8 @@
 #ifndef MEMLEAKBPF_BPF_PHP_H
 #define MEMLEAKBPF_BPF_PHP_H
 
-#include "bpf/bpf_maps.h"
-#include "bpf/loss.h"
 #include "bpf/runtime/php_abi.h"
+#include "bpf/runtime/runtime_maps.h"
 
 /* What is remembered of a thread, and its scratch; see struct python_thread. */
 struct php_thread {
@@ -29,21 +28,7 @@ struct php_thread {
 	struct php_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_PHP). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct php_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} php_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct php_thread);
-} php_threads __weak SEC(".maps");
+RUNTIME_MAPS(php)
 
 /*
  * Follows the frames of the current thread: php->chain.hash over what they run, where in it, and where C had called it; 0: there
@@ -54,18 +39,6 @@ int php_follow(struct php_thread *php);
 /* Sends the chain, and what of it has not been sent yet. 0, or not all could be sent. */
 int php_tell(struct php_thread *php);
 
-/* A forked child has its parent's interpreter. */
-static __always_inline void php_forked(uint32_t parent_id, uint32_t child_id)
-{
-	const struct php_row *row = bpf_map_lookup_elem(&php_rows, &parent_id);
-
-	if (row && bpf_map_update_elem(&php_rows, &child_id, row, BPF_ANY))
-		count_lost(child_id, LOST_PHP);
-}
-
-static __always_inline void php_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&php_rows, &target_id);
-}
+RUNTIME_FORKS(php, LOST_PHP)
 
 #endif

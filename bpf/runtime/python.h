@@ -7,9 +7,8 @@
 #ifndef MEMLEAKBPF_BPF_PYTHON_H
 #define MEMLEAKBPF_BPF_PYTHON_H
 
-#include "bpf/bpf_maps.h"
-#include "bpf/loss.h"
 #include "bpf/runtime/python_abi.h"
+#include "bpf/runtime/runtime_maps.h"
 
 /* Of a string: what comes before its characters, and the first of them. */
 #define PYTHON_TEXT_WORDS 12
@@ -83,21 +82,7 @@ struct python_thread {
 /* With what the kernel has in front of it: in pieces of 32 KiB it would take twice the memory. */
 _Static_assert(sizeof(struct python_thread) <= 16384 - 256, "16 KiB of the kernel's");
 
-/* Targets that have the interpreter, by id: these get TARGET_PYTHON. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct python_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} python_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct python_thread);
-} python_threads __weak SEC(".maps");
+RUNTIME_MAPS(python)
 
 /*
  * Follows the chain of the current thread: py->chain.hash over the functions, where in them it is,
@@ -130,11 +115,6 @@ static __always_inline void python_forked(uint32_t parent_id, uint32_t child_id)
 	own = bpf_map_lookup_elem(&python_rows, &child_id);
 	if (own)
 		own->tells_code_ends = 0;
-}
-
-static __always_inline void python_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&python_rows, &target_id);
 }
 
 #endif

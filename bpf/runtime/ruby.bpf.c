@@ -217,20 +217,6 @@ __noinline int ruby_frame(struct ruby_thread *ruby)
 	return RUBY_FOLLOWED;
 }
 
-static __always_inline void ruby_fail(struct ruby_thread *ruby, int failure)
-{
-	struct runtime_failed_event event = {.failure = failure};
-	struct target_stats *stats = target_stats_of(ruby->target_id);
-
-	if (!stats || __sync_fetch_and_add(&stats->lost[LOST_RUBY], 1))
-		return;
-	event.header.type = RUNTIME_EVENT(RUNTIME_RUBY, RUNTIME_FAILED);
-	event.header.target_id = ruby->target_id;
-	event.header.time_ns = bpf_ktime_get_ns();
-	event.address = ruby->looked;
-	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
-}
-
 /* Not all are taken down. */
 #define RUBY_MAX_FRAMES (2 * RUNTIME_MAX_CALLS)
 
@@ -249,7 +235,7 @@ __noinline int ruby_follow(struct ruby_thread *ruby)
 	for (i = 0; i < RUBY_MAX_FRAMES && ruby->frame < ruby->end && !failure && !ruby->cut; i++)
 		failure = ruby_frame(ruby);
 	if (failure) {
-		ruby_fail(ruby, failure);
+		runtime_fail(RUNTIME_RUBY, LOST_RUBY, ruby->target_id, failure, ruby->looked);
 		return 0;
 	}
 	if (!ruby->count)

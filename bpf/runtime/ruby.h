@@ -6,9 +6,8 @@
 #ifndef MEMLEAKBPF_BPF_RUBY_H
 #define MEMLEAKBPF_BPF_RUBY_H
 
-#include "bpf/bpf_maps.h"
-#include "bpf/loss.h"
 #include "bpf/runtime/ruby_abi.h"
+#include "bpf/runtime/runtime_maps.h"
 
 /* What is remembered of a thread, and its scratch; see struct python_thread. */
 struct ruby_thread {
@@ -30,21 +29,7 @@ struct ruby_thread {
 	struct ruby_code_event code;
 };
 
-/* Targets that have the interpreter, by id: these get TARGET_RUNTIME(RUNTIME_RUBY). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct ruby_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} ruby_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ruby_thread);
-} ruby_threads __weak SEC(".maps");
+RUNTIME_MAPS(ruby)
 
 /*
  * Follows the frames of the current thread: ruby->chain.hash over what they run, where in it, and where C had called it; 0: there
@@ -55,18 +40,6 @@ int ruby_follow(struct ruby_thread *ruby);
 /* Sends the chain, and what of it has not been sent yet. 0, or not all could be sent. */
 int ruby_tell(struct ruby_thread *ruby);
 
-/* A forked child has its parent's interpreter. */
-static __always_inline void ruby_forked(uint32_t parent_id, uint32_t child_id)
-{
-	const struct ruby_row *row = bpf_map_lookup_elem(&ruby_rows, &parent_id);
-
-	if (row && bpf_map_update_elem(&ruby_rows, &child_id, row, BPF_ANY))
-		count_lost(child_id, LOST_RUBY);
-}
-
-static __always_inline void ruby_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&ruby_rows, &target_id);
-}
+RUNTIME_FORKS(ruby, LOST_RUBY)
 
 #endif

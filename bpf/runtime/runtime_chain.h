@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_BPF_RUNTIME_CHAIN_H
 
 #include "bpf/bpf_maps.h"
+#include "bpf/loss.h"
 #include "bpf/runtime/runtime_abi.h"
 
 /* glibc, nptl/descr.h: struct pthread_key_data {seq; data}, 32 in a block; then pointers to blocks. */
@@ -55,6 +56,22 @@ static __always_inline void runtime_chain_add(struct runtime_chain_event *chain,
 	chain->calls[at].cookie = cookie;
 	chain->calls[at].place = place;
 	*hash = unwind_mix(unwind_mix(*hash, code), (uint64_t)cookie << 32 | place);
+}
+
+/* A chain could not be followed, at that address: counts it, and tells user space of the target's first one. */
+static __always_inline void runtime_fail(enum runtime runtime, enum lost_cause cause,
+					 uint32_t target_id, int failure, uint64_t address)
+{
+	struct runtime_failed_event event = {.failure = failure};
+	struct target_stats *stats = target_stats_of(target_id);
+
+	if (!stats || __sync_fetch_and_add(&stats->lost[cause], 1))
+		return;
+	event.header.type = RUNTIME_EVENT(runtime, RUNTIME_FAILED);
+	event.header.target_id = target_id;
+	event.header.time_ns = bpf_ktime_get_ns();
+	event.address = address;
+	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 }
 
 /* Tells user space what a new stack is in, once all that its calls name has been told. 0, or -1: there is no room. */

@@ -6,9 +6,8 @@
 #ifndef MEMLEAKBPF_BPF_V8_H
 #define MEMLEAKBPF_BPF_V8_H
 
-#include "bpf/bpf_maps.h"
-#include "bpf/loss.h"
 #include "bpf/runtime/v8_abi.h"
+#include "bpf/runtime/runtime_maps.h"
 
 #define V8_SCOPE_HEAD 6 /* words of a ScopeInfo: its map and what is in front of the variables */
 #define V8_SCOPE_TAIL 6 /* and behind them */
@@ -114,21 +113,7 @@ struct v8_thread {
 	};
 };
 
-/* Targets that have V8, by id: these get TARGET_V8. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, uint32_t);
-	__type(value, struct v8_row);
-	__uint(max_entries, ABI_TARGET_SLOTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} v8_rows __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct v8_thread);
-} v8_threads __weak SEC(".maps");
+RUNTIME_MAPS(v8)
 
 /* Before a walk, in which hotspot_look()'s like takes down each frame that may be JavaScript's. */
 static __always_inline void v8_begin(struct v8_thread *v8)
@@ -156,21 +141,9 @@ static __always_inline void v8_forget(struct v8_thread *v8)
  */
 int v8_end(struct runtime_hashes *found, uint32_t flags);
 
-/* Where found->v8 is not 0: sends the chain, and those functions of it that have not been sent yet. 0, or not all could be sent. */
+/* Where found->of[RUNTIME_V8] is not 0: sends the chain, and those functions of it that have not been sent yet. 0, or not all could be sent. */
 int v8_tell(struct runtime_hashes *found);
 
-/* A forked child has its parent's V8, with one thread. */
-static __always_inline void v8_forked(uint32_t parent_id, uint32_t child_id)
-{
-	const struct v8_row *row = bpf_map_lookup_elem(&v8_rows, &parent_id);
-
-	if (row && bpf_map_update_elem(&v8_rows, &child_id, row, BPF_ANY))
-		count_lost(child_id, LOST_V8);
-}
-
-static __always_inline void v8_forgotten(uint32_t target_id)
-{
-	bpf_map_delete_elem(&v8_rows, &target_id);
-}
+RUNTIME_FORKS(v8, LOST_V8)
 
 #endif

@@ -8,6 +8,11 @@ struct cause {
 	const char *text;
 };
 
+#define LOST_OF_INTERPRETER(constant, key, language)                                             \
+	[LOST_##constant] = {#key "_frames", "allocations whose " language                       \
+					     " frames could not be followed: their stacks have " \
+					     "C functions only"},
+
 static const struct cause causes[] = {
 	[LOST_LIVE_FULL] = {"live_map_full",
 			    "allocations not recorded: the table of live blocks was full; raise "
@@ -86,19 +91,11 @@ static const struct cause causes[] = {
 	[LOST_V8] = {"v8_frames",
 		     "allocations with frames of JavaScript's that could not be followed, and "
 		     "functions whose script could not be read in time: they have no line"},
-	[LOST_RUBY] = {"ruby_frames",
-		       "allocations whose Ruby frames could not be followed: their stacks have C "
-		       "functions only"},
-	[LOST_PHP] = {"php_frames",
-		      "allocations whose PHP frames could not be followed: their stacks have C "
-		      "functions only"},
-	[LOST_PERL] = {"perl_frames",
-		       "allocations whose Perl frames could not be followed: their stacks have C "
-		       "functions only"},
-	[LOST_SCOPES] = {"scope_calls",
-			 "calls of --scope functions that were not followed, as too many were open "
-			 "one in the other (16), or there were too many threads or tags: what they "
-			 "kept is counted to the call around them; name fewer functions"},
+	RUNTIME_INTERPRETERS(LOST_OF_INTERPRETER)[LOST_SCOPES] =
+		{"scope_calls",
+		 "calls of --scope functions that were not followed, as too many were open "
+		 "one in the other (16), or there were too many threads or tags: what they "
+		 "kept is counted to the call around them; name fewer functions"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 _Static_assert(LOST_CAUSES <= LOSSES_ROOM, "room for every cause");
