@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bpf/stack_end.h"
 #include "user/runtime/runtime_chains.h"
 
 struct weave {

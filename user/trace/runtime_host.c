@@ -7,8 +7,9 @@
 
 #include "user/runtime/java/runtime_asker.h"
 #include "user/trace/known_objects.h"
-#include "user/trace/later.h"
 #include "user/stacks/stacks.h"
+#include "user/trace/later.h"
+#include "user/trace/skeleton.h"
 #include "user/trace/target_runtimes.h"
 
 static struct runtime_object *host_object(void *ctx, struct object *object, bool wanted)
