@@ -7,16 +7,8 @@
 #ifndef MEMLEAKBPF_BPF_KINDS_H
 #define MEMLEAKBPF_BPF_KINDS_H
 
+#include "bpf/alloc_family.h"
 #include "bpf/languages.h"
-
-/* Which functions belong together: what one of a family allocates, one of the same family frees. */
-enum alloc_family {
-	FAMILY_ANY = 0, /* not known: fits all */
-	FAMILY_MALLOC,
-	FAMILY_NEW,
-	FAMILY_NEW_ARRAY,
-	FAMILIES,
-};
 
 /* A free that is wrong. One row of `bad_frees` for all of a kind with the same stacks. */
 enum bad_free_kind {

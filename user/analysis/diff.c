@@ -126,19 +126,20 @@ static void diff_add_side(struct compared_side *side, const struct report *repor
 static int diff_add_accesses(struct diff *diff, const struct report *report, bool is_new)
 {
 	struct compared_side *side = is_new ? &diff->comparison.now : &diff->comparison.old;
+	const struct misuse_list *list = &report->misuses[MISUSE_BY_GUARD];
 	const struct snapshot *s = report->snapshot;
 	int err = 0;
 
-	side->guarded |= s->guard.asked || s->bad_access_count;
+	side->guarded |= s->guard.asked || list->count;
 	side->guarded_blocks += s->guard.guarded;
 	side->not_listed += s->guard.lost;
-	for (size_t i = 0; !err && i < s->bad_access_count; i++) {
-		const struct bad_access *bad = &report->bad_accesses[i];
+	for (size_t i = 0; !err && i < list->count; i++) {
+		const struct misuse *misuse = &list->items[i];
 
-		if (bad->suppressed || !bad->count)
+		if (misuse->suppressed || !misuse->count)
 			continue;
-		side->bad_accesses += bad->count;
-		err = diff_accesses_add(&diff->accesses, bad, is_new);
+		side->bad_accesses += misuse->count;
+		err = diff_accesses_add(&diff->accesses, misuse, is_new);
 	}
 	return err;
 }

@@ -19,7 +19,7 @@ struct diff_access {
 	UT_hash_handle hh;
 };
 
-static char *diff_access_key(const struct bad_access *bad)
+static char *diff_access_key(const struct misuse *misuse)
 {
 	char *key = NULL;
 	size_t len = 0;
@@ -27,9 +27,9 @@ static char *diff_access_key(const struct bad_access *bad)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%d", (int)bad->kind);
-	for (int i = 0; i < BAD_ACCESS_STACKS; i++) {
-		const struct reported_call *call = &bad->calls[i];
+	fprintf(out, "%d", (int)misuse->kind);
+	for (int i = 0; i < MISUSE_CALLS; i++) {
+		const struct reported_call *call = &misuse->calls[i];
 
 		fputc('\n', out);
 		if (call->known)
@@ -43,9 +43,9 @@ static char *diff_access_key(const struct bad_access *bad)
 }
 
 static struct diff_access *diff_accesses_get(struct diff_accesses *list,
-					     const struct bad_access *bad)
+					     const struct misuse *misuse)
 {
-	char *key = diff_access_key(bad);
+	char *key = diff_access_key(misuse);
 	struct diff_access *entry = NULL;
 
 	if (!key)
@@ -67,18 +67,19 @@ static struct diff_access *diff_accesses_get(struct diff_accesses *list,
 	return NULL;
 }
 
-int diff_accesses_add(struct diff_accesses *list, const struct bad_access *bad, bool is_new)
+int diff_accesses_add(struct diff_accesses *list, const struct misuse *misuse, bool is_new)
 {
-	struct diff_access *entry = diff_accesses_get(list, bad);
+	struct diff_access *entry = diff_accesses_get(list, misuse);
 	struct compared_access *of;
 
 	if (!entry)
 		return -ENOMEM;
-	of = &entry->by_mode[(unsigned)bad->mode <= ACCESS_WRITE ? bad->mode : ACCESS_UNKNOWN];
+	of = &entry->by_mode[(unsigned)misuse->mode <= ACCESS_WRITE ? misuse->mode
+								    : ACCESS_UNKNOWN];
 	/* The new side's is the one that can be looked at in what runs now. */
 	if (is_new ? !of->now : !of->old && !of->now)
-		of->bad = *bad;
-	*(is_new ? &of->now : &of->old) += bad->count;
+		of->misuse = *misuse;
+	*(is_new ? &of->now : &of->old) += misuse->count;
 	return 0;
 }
 
@@ -87,7 +88,7 @@ static void diff_accesses_put(struct comparison *c, const struct compared_access
 	struct compared_access *to = &c->accesses[c->access_count++];
 
 	*to = *access;
-	to->bad.count = to->now ?: to->old;
+	to->misuse.count = to->now ?: to->old;
 	c->access_counts[compared_presence(to)]++;
 }
 
@@ -111,16 +112,16 @@ static void diff_accesses_put_modes(struct comparison *c, const struct diff_acce
 			continue;
 		}
 		if (!sum.now)
-			sum.bad = of->now || !sum.old ? of->bad : sum.bad;
+			sum.misuse = of->now || !sum.old ? of->misuse : sum.misuse;
 		modes |= mode == ACCESS_UNKNOWN ? 0 : 1u << mode;
 		sum.old += of->old;
 		sum.now += of->now;
 	}
 	if (!sum.old && !sum.now)
 		return;
-	sum.bad.mode = modes == 1u << ACCESS_READ    ? ACCESS_READ
-		       : modes == 1u << ACCESS_WRITE ? ACCESS_WRITE
-						     : ACCESS_UNKNOWN;
+	sum.misuse.mode = modes == 1u << ACCESS_READ	? ACCESS_READ
+			  : modes == 1u << ACCESS_WRITE ? ACCESS_WRITE
+							: ACCESS_UNKNOWN;
 	diff_accesses_put(c, &sum);
 }
 
@@ -131,17 +132,19 @@ static int diff_accesses_order(const void *a, const void *b)
 
 	if (presence)
 		return presence;
-	if (x->bad.kind != y->bad.kind)
-		return x->bad.kind < y->bad.kind ? -1 : 1;
-	if (x->bad.count != y->bad.count)
-		return x->bad.count > y->bad.count ? -1 : 1;
-	for (int i = 0; i < BAD_ACCESS_STACKS; i++) {
-		uint64_t of_x = x->bad.calls[i].stack_id, of_y = y->bad.calls[i].stack_id;
+	if (x->misuse.kind != y->misuse.kind)
+		return x->misuse.kind < y->misuse.kind ? -1 : 1;
+	if (x->misuse.count != y->misuse.count)
+		return x->misuse.count > y->misuse.count ? -1 : 1;
+	for (int i = 0; i < MISUSE_CALLS; i++) {
+		enum misuse_call call = misuse_call_of(MISUSE_BY_GUARD, i);
+		uint64_t of_x = x->misuse.calls[call].stack_id;
+		uint64_t of_y = y->misuse.calls[call].stack_id;
 
 		if (of_x != of_y)
 			return of_x < of_y ? -1 : 1;
 	}
-	return (int)x->bad.mode - (int)y->bad.mode;
+	return (int)x->misuse.mode - (int)y->misuse.mode;
 }
 
 int diff_accesses_finish(const struct diff_accesses *list, struct comparison *c)

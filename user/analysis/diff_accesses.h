@@ -18,7 +18,7 @@ struct diff_accesses {
 };
 
 /* Adds one to the old side or the new one; its frames must outlive the list. 0 or -ENOMEM. */
-int diff_accesses_add(struct diff_accesses *list, const struct bad_access *bad, bool is_new);
+int diff_accesses_add(struct diff_accesses *list, const struct misuse *misuse, bool is_new);
 
 /* Sets what the comparison has of them; its array is the caller's to free. 0 or -ENOMEM. */
 int diff_accesses_finish(const struct diff_accesses *list, struct comparison *c);

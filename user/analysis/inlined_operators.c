@@ -30,15 +30,17 @@ static enum alloc_family inlined_family(const struct reported_call *call,
 	return otherwise;
 }
 
-void bad_free_see_inlined(struct bad_free *bad)
+void misuse_see_inlined(struct misuse *misuse)
 {
-	if (bad->kind != BAD_FREE_MISMATCH)
+	if (misuse->kind != MISUSE_MISMATCH)
 		return;
 	/* An operator that was called is known by that. */
-	if (bad->alloc_family == FAMILY_MALLOC)
-		bad->alloc_family = inlined_family(&bad->calls[BAD_FREE_ALLOC], FAMILY_MALLOC);
-	if (bad->free_family == FAMILY_MALLOC)
-		bad->free_family = inlined_family(&bad->calls[BAD_FREE_NOW], FAMILY_MALLOC);
-	if (bad->alloc_family == bad->free_family)
-		bad->suppressed = "an operator of the program's own that was inlined";
+	if (misuse->alloc_family == FAMILY_MALLOC)
+		misuse->alloc_family =
+			inlined_family(&misuse->calls[MISUSE_CALL_ALLOC], FAMILY_MALLOC);
+	if (misuse->free_family == FAMILY_MALLOC)
+		misuse->free_family =
+			inlined_family(&misuse->calls[MISUSE_CALL_NOW], FAMILY_MALLOC);
+	if (misuse->alloc_family == misuse->free_family)
+		misuse->suppressed = "an operator of the program's own that was inlined";
 }

@@ -6,12 +6,12 @@
 #ifndef MEMLEAKBPF_ANALYSIS_INLINED_OPERATORS_H
 #define MEMLEAKBPF_ANALYSIS_INLINED_OPERATORS_H
 
-#include "user/model/bad_free.h"
+#include "user/model/misuse.h"
 
 /*
  * Of a mismatch, with the frames of its calls: its families become those of such operators, and where they then fit each
  * other it is suppressed.
  */
-void bad_free_see_inlined(struct bad_free *bad);
+void misuse_see_inlined(struct misuse *misuse);
 
 #endif

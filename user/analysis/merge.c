@@ -171,42 +171,33 @@ static void merge_add_guard(struct guard_state *to, const struct guard_state *fr
 	to->lost += from->lost;
 }
 
-static bool merge_same_access(const struct bad_access *a, const struct bad_access *b)
-{
-	for (int i = 0; i < BAD_ACCESS_STACKS; i++) {
-		if (a->calls[i].known != b->calls[i].known ||
-		    a->calls[i].stack_id != b->calls[i].stack_id)
-			return false;
-	}
-	return a->kind == b->kind;
-}
-
 /* There are few of them. 0 or -ENOMEM. */
 static int merge_add_accesses(struct snapshot *sum, const struct report *from)
 {
-	size_t count = sum->bad_access_count, more = from->snapshot->bad_access_count;
-	struct bad_access *grown;
+	const struct misuse_list *more = &from->misuses[MISUSE_BY_GUARD];
+	struct misuse_list *list = &sum->misuses[MISUSE_BY_GUARD];
+	struct misuse *grown;
 
-	if (!more)
+	if (!more->count)
 		return 0;
-	grown = reallocarray(sum->bad_accesses, count + more, sizeof(*grown));
+	grown = reallocarray(list->items, list->count + more->count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	sum->bad_accesses = grown;
-	for (size_t i = 0; i < more; i++) {
-		const struct bad_access *bad = &from->bad_accesses[i];
+	list->items = grown;
+	for (size_t i = 0; i < more->count; i++) {
+		const struct misuse *misuse = &more->items[i];
 		size_t at = 0;
 
-		while (at < count && !merge_same_access(&grown[at], bad))
+		while (at < list->count &&
+		       (grown[at].kind != misuse->kind || !misuse_same_calls(&grown[at], misuse)))
 			at++;
-		if (at < count) {
-			grown[at].count += bad->count;
+		if (at < list->count) {
+			grown[at].count += misuse->count;
 			continue;
 		}
-		grown[count] = *bad;
-		grown[count++].suppressed = NULL;
+		grown[list->count] = *misuse;
+		grown[list->count++].suppressed = NULL;
 	}
-	sum->bad_access_count = count;
 	return 0;
 }
 
@@ -216,7 +207,8 @@ static int merge_finish(struct merge *m, struct report **out)
 	struct report *report;
 
 	m->sum->exited = m->sum->ended == m->sum->processes;
-	bad_accesses_sort(m->sum->bad_accesses, m->sum->bad_access_count);
+	misuses_sort(m->sum->misuses[MISUSE_BY_GUARD].items,
+		     m->sum->misuses[MISUSE_BY_GUARD].count);
 	snapshot_total(m->sum);
 	report = report_new(TAKE_PTR(m->sum));
 	if (!report)

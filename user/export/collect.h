@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "user/export/render.h"
-#include "user/model/bad_free.h"
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
 #include "user/model/report.h"

@@ -33,12 +33,10 @@ void compare_put_guards(FILE *out, const struct comparison *c, const struct comp
 }
 
 /* The frame that stands for a call: what touched is the innermost, while what frees is called. */
-static const struct frame *compare_access_site(const struct bad_access *bad,
-					       enum bad_access_stack which)
+static const struct frame *compare_access_site(const struct misuse *misuse, enum misuse_call which)
 {
-	const struct reported_call *call = &bad->calls[which];
-	bool touched = which == BAD_ACCESS_TOUCH && bad->kind != BAD_ACCESS_DOUBLE_FREE &&
-		       bad->kind != BAD_ACCESS_INVALID_FREE;
+	const struct reported_call *call = &misuse->calls[which];
+	bool touched = which == MISUSE_CALL_NOW && !misuse_is_free(misuse);
 
 	if (!call->known || !call->frames || !call->frame_count)
 		return NULL;
@@ -49,18 +47,18 @@ static const struct frame *compare_access_site(const struct bad_access *bad,
 
 /* "; read in parse, allocated in get" */
 static void compare_put_sites(FILE *out, const struct export_options *options,
-			      const struct bad_access *bad)
+			      const struct misuse *misuse)
 {
 	const char *separator = "; ";
 
-	for (int place = 0; place < BAD_ACCESS_STACKS; place++) {
-		enum bad_access_stack which = bad_access_call_at(place);
-		const struct frame *site = compare_access_site(bad, which);
+	for (int i = 0; i < MISUSE_CALLS; i++) {
+		enum misuse_call which = (enum misuse_call)i;
+		const struct frame *site = compare_access_site(misuse, which);
 		char label[FRAME_LABEL_MAX], folded[FUNCTION_NAME_MAX];
 
 		if (!site)
 			continue;
-		fprintf(out, "%s%s in ", separator, bad_access_call_text(bad, which));
+		fprintf(out, "%s%s in ", separator, misuse_call_text(misuse, which));
 		text_put_name(out, site->function && !options->verbose
 					   ? function_name_cut(folded, site->function)
 					   : frame_label(site, label));
@@ -80,14 +78,14 @@ static void compare_put_access(FILE *out, const struct export_options *options,
 			format_grouped(now, access->now));
 	else
 		fprintf(out, "%s, %s %s: ", presence_name(presence),
-			format_grouped(now, access->bad.count),
-			text_plural(access->bad.count, "time", "times"));
-	bad_access_put_text(out, &access->bad);
+			format_grouped(now, access->misuse.count),
+			text_plural(access->misuse.count, "time", "times"));
+	misuse_put_text(out, &access->misuse);
 	if (presence != PRESENCE_NEW && !options->verbose)
-		compare_put_sites(out, options, &access->bad);
+		compare_put_sites(out, options, &access->misuse);
 	fputc('\n', out);
 	if (presence == PRESENCE_NEW || options->verbose)
-		text_put_bad_access_calls(out, options, &access->bad);
+		text_put_misuse_calls(out, options, &access->misuse);
 }
 
 void compare_put_accesses(FILE *out, const struct export_options *options,
@@ -136,7 +134,7 @@ void compare_json_put_accesses(struct json *to, const struct export_options *opt
 		json_text(to, "change", presence_name(compared_presence(access)));
 		json_number(to, "old", access->old);
 		json_number(to, "new", access->now);
-		json_put_bad_access(to, "bad_access", options, &access->bad);
+		json_put_misuse(to, "bad_access", options, &access->misuse);
 		json_end(to);
 	}
 	json_end(to);

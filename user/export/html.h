@@ -8,7 +8,6 @@
 
 #include "user/base/json_writer.h"
 #include "user/export/collect.h"
-#include "user/model/bad_free.h"
 
 /* Totals of a target at one time. */
 struct html_point {
@@ -41,23 +40,21 @@ struct html_row {
 	uint32_t scope;		       /* likewise: its place among the target's, from 1 */
 };
 
-#define HTML_BAD_CALLS 3
-
-struct html_bad_call {
+struct html_misuse_call {
 	const char *text; /* what it did */
 	uint32_t frames;  /* as in struct html_row */
 	enum stack_end end;
 };
 
-/* A bad free or a bad access of the last snapshot. */
-struct html_bad {
+/* A misuse of the last snapshot. */
+struct html_misuse {
 	char *title;
-	struct html_bad_call calls[HTML_BAD_CALLS];
+	struct html_misuse_call calls[MISUSE_CALLS];
 	int call_count;
 };
 
-struct html_bad_list {
-	struct html_bad *items;
+struct html_misuse_list {
+	struct html_misuse *items;
 	size_t count;
 	uint64_t suppressed;
 };
@@ -84,7 +81,7 @@ struct html_target {
 	struct figures_kept figures_kept;
 	struct peak peak;
 
-	struct html_bad_list bad_frees, bad_accesses;
+	struct html_misuse_list misuses[MISUSE_FINDERS];
 
 	struct html_point *points;
 	size_t point_count, point_room;
@@ -111,8 +108,8 @@ struct html_process {
 	/* anon + swap at each of the survey's times from that one on; UINT64_MAX: it was not there */
 	uint64_t *values;
 	size_t from, room;
-	struct html_bad_list bad_accesses; /* of the last report that it was kept in */
-	uint64_t bad_left_out;		   /* further ones */
+	struct html_misuse_list bad_accesses; /* of the last report that it was kept in */
+	uint64_t bad_left_out;		      /* further ones */
 };
 
 struct html_survey {
@@ -145,15 +142,12 @@ int html_take_survey(struct html *h, const struct survey_report *report);
 void html_survey_release(struct html_survey *v);
 void html_put_survey(struct json *to, const struct html_survey *v);
 
-/* html_bad.c */
-int html_take_bad(struct html *h, struct html_target *t, const struct report *r);
-void html_bad_release(struct html_target *t);
-void html_put_bad(struct json *to, const struct html_target *t);
-/* The same of bad accesses on their own, in place of those that the list had. */
-int html_take_accesses(struct html *h, struct html_bad_list *list, const struct bad_access *bad,
-		       size_t count);
-void html_bad_list_release(struct html_bad_list *list);
-void html_put_accesses(struct json *to, const struct html_bad_list *list);
+/* html_misuse.c: takes them in place of those that the list had. */
+int html_take_misuses(struct html *h, struct html_misuse_list *list, const struct misuse *misuses,
+		      size_t count);
+void html_misuses_release(struct html_misuse_list *list);
+void html_put_misuses(struct json *to, const struct html_misuse_list *list,
+		      enum misuse_finder finder);
 
 /* html_scopes.c: of the snapshot, and of a row; what the page has of them */
 int html_take_scopes(struct html_target *t, const struct report *r);

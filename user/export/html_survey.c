@@ -24,7 +24,7 @@ static void process_free(struct html_process *p)
 {
 	free(p->where);
 	free(p->values);
-	html_bad_list_release(&p->bad_accesses);
+	html_misuses_release(&p->bad_accesses);
 }
 
 void html_survey_release(struct html_survey *v)
@@ -144,7 +144,7 @@ static int take_bad(struct html *h, struct html_process *p, const struct survey_
 
 	if (!kept || !kept->guards.state.asked)
 		return 0;
-	err = html_take_accesses(h, &p->bad_accesses, kept->bad_accesses, kept->bad_access_count);
+	err = html_take_misuses(h, &p->bad_accesses, kept->bad_accesses, kept->bad_access_count);
 	p->bad_accesses.suppressed += kept->bad_accesses_suppressed_beside;
 	p->bad_left_out = kept->bad_accesses_left_out;
 	return err;
@@ -238,7 +238,7 @@ static void html_put_process(struct json *to, const struct html_survey *v,
 			json_number(to, NULL, p->values[i - p->from]);
 	}
 	json_end(to);
-	html_put_accesses(to, &p->bad_accesses);
+	html_put_misuses(to, &p->bad_accesses, MISUSE_BY_GUARD);
 	if (p->bad_left_out)
 		json_number(to, "bad_accesses_left_out", p->bad_left_out);
 	json_end(to);

@@ -24,7 +24,8 @@ void html_target_release(struct html_target *t)
 	for (size_t i = 0; i < t->row_count; i++)
 		free(t->rows[i].held_by);
 	free(t->rows);
-	html_bad_release(t);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		html_misuses_release(&t->misuses[i]);
 	id_map_free(&t->row_of);
 	id_map_free(&t->frames_of);
 }
@@ -222,7 +223,9 @@ int html_take(struct html *h, const struct report *r)
 	if (!err)
 		err = html_add_moment(h, t, r);
 	if (!err)
-		err = html_take_bad(h, t, r);
+		for (int i = 0; !err && i < MISUSE_FINDERS; i++)
+			err = html_take_misuses(h, &t->misuses[i], r->misuses[i].items,
+						r->misuses[i].count);
 	if (!err)
 		err = html_take_scopes(t, r);
 	if (err)

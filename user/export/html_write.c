@@ -298,7 +298,8 @@ static void html_put_target(struct json *to, const struct html_target *t)
 	json_end(to);
 	html_put_verdict(to, &t->verdict);
 	put_left_out(to, t);
-	html_put_bad(to, t);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		html_put_misuses(to, &t->misuses[i], (enum misuse_finder)i);
 	html_put_scopes(to, t);
 	html_put_figures(to, t);
 	put_points(to, t);

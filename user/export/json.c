@@ -170,8 +170,11 @@ static void put_report(struct json *to, const struct export_options *options,
 	if (s->verdict.state != VERDICT_NOT_ASKED)
 		json_put_verdict(to, &s->verdict);
 	if (s->frees_checked)
-		json_put_bad_frees(to, options, r);
-	json_put_guard(to, options, r);
+		json_put_misuses(to, options, &r->misuses[MISUSE_BY_CHECK], MISUSE_BY_CHECK);
+	if (s->guard.asked) {
+		json_put_guard_state(to, &s->guard);
+		json_put_misuses(to, options, &r->misuses[MISUSE_BY_GUARD], MISUSE_BY_GUARD);
+	}
 	if (r->suppressed)
 		json_put_suppressed(to, r->suppressed);
 	if (options->show_older)

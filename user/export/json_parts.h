@@ -43,16 +43,14 @@ void json_put_frames(struct json *to, const char *key, const struct frame *const
 void json_put_stack(struct json *to, const struct export_options *options, const struct report *r,
 		    const struct stack *stack);
 
-/* "bad_frees" */
-void json_put_bad_frees(struct json *to, const struct export_options *options,
-			const struct report *r);
-/* An element of "bad_accesses" (key NULL), or a member */
-void json_put_bad_access(struct json *to, const char *key, const struct export_options *options,
-			 const struct bad_access *bad);
+/* "bad_frees" or "bad_accesses" */
+void json_put_misuses(struct json *to, const struct export_options *options,
+		      const struct misuse_list *list, enum misuse_finder finder);
+/* An element of such a list (key NULL), or a member */
+void json_put_misuse(struct json *to, const char *key, const struct export_options *options,
+		     const struct misuse *misuse);
 /* "guard" */
 void json_put_guard_state(struct json *to, const struct guard_state *g);
-/* "guard", "bad_accesses"; nothing without --guard */
-void json_put_guard(struct json *to, const struct export_options *options, const struct report *r);
 /* Of a stack, what was asked for beside its sums: --lifetimes, --temporary. */
 void json_put_figures(struct json *to, const struct snapshot *s, const struct stack *stack);
 /* And of all of them together. */

@@ -91,12 +91,12 @@ static void metrics_put_bad_accesses(const struct metrics_page *p)
 	for (size_t i = 0; i < p->report->row_count; i++) {
 		const struct survey_row *row = &p->report->rows[i];
 
-		for (unsigned kind = 0; kind < BAD_ACCESS_KINDS; kind++) {
+		for (unsigned kind = 0; kind < MISUSE_GUARDED_KINDS; kind++) {
 			if (!guard_of(row))
 				break;
 			fputs("memleakbpf_bad_accesses_total{", p->out);
 			metrics_put_process_labels(p->out, row);
-			metrics_put_label(p->out, false, "kind", bad_access_kind_name(kind));
+			metrics_put_label(p->out, false, "kind", misuse_kind_name(kind));
 			fputc('}', p->out);
 			metrics_put_value(p->out, (double)row->kept->guards.bad_accesses[kind]);
 		}
@@ -109,9 +109,9 @@ static void metrics_put_ended_accesses(const struct metrics_page *p)
 	metrics_put_family(
 		p, "ended_bad_accesses", TYPE_COUNTER, NULL,
 		"What guarded blocks had shown of all programs that have ended, by kind.");
-	for (unsigned kind = 0; kind < BAD_ACCESS_KINDS; kind++) {
+	for (unsigned kind = 0; kind < MISUSE_GUARDED_KINDS; kind++) {
 		fputs("memleakbpf_ended_bad_accesses_total{", p->out);
-		metrics_put_label(p->out, true, "kind", bad_access_kind_name(kind));
+		metrics_put_label(p->out, true, "kind", misuse_kind_name(kind));
 		fputc('}', p->out);
 		metrics_put_value(p->out, (double)p->report->keep->ended_bad_accesses[kind]);
 	}

@@ -7,7 +7,6 @@
 #define MEMLEAKBPF_EXPORT_PERFETTO_H
 
 #include "user/export/collect.h"
-#include "user/model/bad_free.h"
 #include "user/recording/wire.h"
 
 enum trace_field { TRACE_PACKET = 1 };

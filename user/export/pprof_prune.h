@@ -8,7 +8,6 @@
 #define MEMLEAKBPF_EXPORT_PPROF_PRUNE_H
 
 #include "user/export/collect.h"
-#include "user/model/bad_free.h"
 
 /* Regular expressions of whole names, as profile.proto's drop_frames and keep_frames. */
 struct pprof_prune {

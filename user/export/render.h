@@ -9,8 +9,6 @@
 
 #include "user/base/text.h"
 #include "user/export/export.h"
-#include "user/model/bad_free.h"
-#include "user/model/bad_free.h"
 #include "user/recording/wire.h"
 
 /* Formats that keep something between snapshots have this first in a struct of their own. */
@@ -61,23 +59,17 @@ const char *stack_end_label(enum stack_end end);
 /* ... and for a stack of which no frame is known. */
 #define STACK_UNKNOWN_LABEL "[stack not recorded]"
 
-/* "double free, 3 times; the first of 0x1000, a block of 40 B" */
-void bad_free_put_title(FILE *out, const struct bad_free *bad);
+/*
+ * "double free, 3 times; the first of 0x1000, a block of 40 B"; "heap buffer overflow, 3 times; the
+ * first: WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop)"
+ */
+void misuse_put_title(FILE *out, const struct misuse *misuse);
 
-/* "freed", "freed before", "allocated" */
-const char *bad_free_call_text(enum bad_free_stack call);
+/* Of MISUSE_BY_GUARD: "heap buffer overflow: WRITE 3 bytes after the end of a 100-byte block" */
+void misuse_put_text(FILE *out, const struct misuse *misuse);
 
-/* "heap buffer overflow, 3 times; the first: WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop)" */
-void bad_access_put_title(FILE *out, const struct bad_access *bad);
-
-/* "heap buffer overflow: WRITE 3 bytes after the end of a 100-byte block" */
-void bad_access_put_text(FILE *out, const struct bad_access *bad);
-
-/* "read", "freed before", "allocated" */
-const char *bad_access_call_text(const struct bad_access *bad, enum bad_access_stack call);
-
-/* The order in which its calls are shown; from 0 to BAD_ACCESS_STACKS. */
-enum bad_access_stack bad_access_call_at(int place);
+/* "read", "freed", "freed before", "allocated" */
+const char *misuse_call_text(const struct misuse *misuse, enum misuse_call call);
 
 /* A suppression that would take the stack out. */
 void suppression_put(FILE *out, enum suppression_style style, const struct report *r,

@@ -63,10 +63,10 @@ static bool survey_ends_put_bad(FILE *out, const struct survey_end *end, bool be
 		return behind;
 	fprintf(out, "%s%s bad %s", behind ? "; " : "", format_grouped(count, seen),
 		text_plural(seen, "access", "accesses"));
-	for (unsigned i = 0; i < BAD_ACCESS_KINDS; i++) {
+	for (unsigned i = 0; i < MISUSE_GUARDED_KINDS; i++) {
 		if (!end->bad_accesses[i])
 			continue;
-		fprintf(out, "%s%s %s", separator, bad_access_kind_text(i),
+		fprintf(out, "%s%s %s", separator, misuse_kind_text(i),
 			format_grouped(count, end->bad_accesses[i]));
 		separator = ", ";
 	}

@@ -31,8 +31,8 @@ static void survey_json_put_guards(struct json *to, const struct guard_figures *
 {
 	json_put_guard_state(to, &guards->state);
 	json_object(to, "bad_accesses");
-	for (unsigned i = 0; i < BAD_ACCESS_KINDS; i++)
-		json_number(to, bad_access_kind_name(i), guards->bad_accesses[i]);
+	for (unsigned i = 0; i < MISUSE_GUARDED_KINDS; i++)
+		json_number(to, misuse_kind_name(i), guards->bad_accesses[i]);
 	json_end(to);
 }
 
@@ -61,7 +61,7 @@ static void survey_json_put_bad_accesses(struct json *to, const struct export_op
 		return;
 	json_array(to, "bad_accesses");
 	for (size_t i = 0; i < kept->bad_access_count; i++)
-		json_put_bad_access(to, NULL, options, &kept->bad_accesses[i]);
+		json_put_misuse(to, NULL, options, &kept->bad_accesses[i]);
 	json_end(to);
 	if (kept->bad_accesses_left_out)
 		json_number(to, "bad_accesses_left_out", kept->bad_accesses_left_out);

@@ -439,10 +439,10 @@ static void survey_text_put_guards(const struct table *t, const struct guard_fig
 		text_plural(seen, "access", "accesses"));
 	fprintf(t->out, " %s guarded %s", format_grouped(count, g->guarded),
 		text_plural(g->guarded, "block", "blocks"));
-	for (unsigned i = 0; i < BAD_ACCESS_KINDS; i++) {
+	for (unsigned i = 0; i < MISUSE_GUARDED_KINDS; i++) {
 		if (!guards->bad_accesses[i])
 			continue;
-		fprintf(t->out, "%s%s %s", separator, bad_access_kind_text(i),
+		fprintf(t->out, "%s%s %s", separator, misuse_kind_text(i),
 			format_grouped(count, guards->bad_accesses[i]));
 		separator = ", ";
 	}
@@ -529,13 +529,13 @@ static void put_bad_accesses(const struct table *t, size_t rank, const struct su
 		if (kept->bad_accesses[i].suppressed)
 			continue;
 		if (shown++ < max)
-			text_put_bad_access(t->out, t->options, &kept->bad_accesses[i]);
+			text_put_misuse(t->out, t->options, &kept->bad_accesses[i]);
 		else
 			more++;
 	}
 	if (more)
 		fprintf(t->out, "\nand %zu more%s\n", more, shown > max ? " (-v)" : "");
-	text_put_suppressed_accesses(t->out, suppressed);
+	text_put_suppressed_misuses(t->out, MISUSE_BY_GUARD, suppressed);
 }
 
 static void put_table(const struct table *t)

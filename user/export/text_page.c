@@ -331,8 +331,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	put_summary(page, shown, shown_count);
 	if (!page->options->brief)
 		text_put_unnamed(page->out, page->r, shown, shown_count);
-	text_put_bad_frees(page->out, page->options, page->r);
-	text_put_bad_accesses(page->out, page->options, page->r);
+	text_put_misuses(page->out, page->options, page->r);
 	text_put_suppressed(page->out, page->r);
 	text_put_losses(page);
 }

@@ -63,19 +63,16 @@ void text_put_figures(FILE *out, const struct export_options *options, const str
 /* And of all of them together: lines of the head. */
 void text_put_figures_sum(FILE *out, const struct snapshot *s);
 
-/* What --check-frees has found; nothing without. */
-void text_put_bad_frees(FILE *out, const struct export_options *options, const struct report *r);
-
-/* The calls of a bad access, each with its stack; and all of it. */
-void text_put_bad_access_calls(FILE *out, const struct export_options *options,
-			       const struct bad_access *bad);
-void text_put_bad_access(FILE *out, const struct export_options *options,
-			 const struct bad_access *bad);
-
-/* What --guard has found, and lines of the head: how it stands; nothing without. */
-void text_put_bad_accesses(FILE *out, const struct export_options *options, const struct report *r);
+/* The calls of a misuse, each with its stack; and all of it. */
+void text_put_misuse_calls(FILE *out, const struct export_options *options,
+			   const struct misuse *misuse);
+void text_put_misuse(FILE *out, const struct export_options *options, const struct misuse *misuse);
+/* What --check-frees and --guard have found. */
+void text_put_misuses(FILE *out, const struct export_options *options, const struct report *r);
 /* How many of them are not shown for that; nothing for 0. */
-void text_put_suppressed_accesses(FILE *out, uint64_t suppressed);
+void text_put_suppressed_misuses(FILE *out, enum misuse_finder finder, uint64_t suppressed);
+
+/* Lines of the head: how --guard stands; nothing without. */
 void text_put_guard(FILE *out, const struct export_options *options, const struct report *r);
 
 /*

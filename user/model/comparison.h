@@ -27,7 +27,7 @@ struct compared_scope {
 /* What guarded blocks have shown: of one kind, by stacks of the same functions. */
 struct compared_access {
 	/* one of them, of the new side where it is there; its count is that side's */
-	struct bad_access bad;
+	struct misuse misuse;
 	uint64_t old, now; /* how often it was seen */
 };
 

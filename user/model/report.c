@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/model/bad_free.h"
 
 struct report *report_begin(struct snapshot *snapshot)
 {
@@ -18,30 +17,41 @@ struct report *report_begin(struct snapshot *snapshot)
 	return r;
 }
 
+static void report_release_misuses(struct report *r)
+{
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		free(r->misuses[i].items);
+	memset(r->misuses, 0, sizeof(r->misuses));
+}
+
+/* 0 or -ENOMEM. */
+static int report_take_misuses(struct report *r)
+{
+	for (int i = 0; i < MISUSE_FINDERS; i++) {
+		const struct misuse_list *from = &r->snapshot->misuses[i];
+		struct misuse *copy = calloc(from->count + 1, sizeof(*copy));
+
+		if (!copy)
+			return -ENOMEM;
+		if (from->count)
+			memcpy(copy, from->items, from->count * sizeof(*copy));
+		r->misuses[i] = (struct misuse_list){copy, from->count};
+	}
+	return 0;
+}
+
 int report_reserve(struct report *r)
 {
 	if (r->notes)
 		return 0;
 	/* Every one will be written: cleared first, they would be written twice. */
 	r->notes = reallocarray(NULL, r->snapshot->stack_count + 1, sizeof(*r->notes));
-	r->bad_frees = calloc(r->snapshot->bad_free_count + 1, sizeof(*r->bad_frees));
-	r->bad_accesses = calloc(r->snapshot->bad_access_count + 1, sizeof(*r->bad_accesses));
-	if (!r->notes || !r->bad_frees || !r->bad_accesses) {
-		free(r->notes);
-		free(r->bad_frees);
-		free(r->bad_accesses);
-		r->notes = NULL;
-		r->bad_frees = NULL;
-		r->bad_accesses = NULL;
-		return -ENOMEM;
-	}
-	if (r->snapshot->bad_free_count)
-		memcpy(r->bad_frees, r->snapshot->bad_frees,
-		       r->snapshot->bad_free_count * sizeof(*r->bad_frees));
-	if (r->snapshot->bad_access_count)
-		memcpy(r->bad_accesses, r->snapshot->bad_accesses,
-		       r->snapshot->bad_access_count * sizeof(*r->bad_accesses));
-	return 0;
+	if (r->notes && !report_take_misuses(r))
+		return 0;
+	free(r->notes);
+	r->notes = NULL;
+	report_release_misuses(r);
+	return -ENOMEM;
 }
 
 int report_complete(struct report *r)
@@ -76,8 +86,7 @@ void report_free(struct report *r)
 	/* Const for all others. */
 	snapshot_free((struct snapshot *)r->snapshot);
 	free(r->notes);
-	free(r->bad_frees);
-	free(r->bad_accesses);
+	report_release_misuses(r);
 	free(r->suppressed);
 	free(r);
 }

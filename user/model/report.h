@@ -46,10 +46,9 @@ struct report {
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
 	int64_t heap_delta_bytes
 		[UNTRACED_HEAPS]; /* of snapshot->heaps since then; 0: unknown too */
-	/* snapshot->bad_frees, with the frames of their calls and what is suppressed of them */
-	struct bad_free *bad_frees;
-	struct bad_access *bad_accesses; /* the same of snapshot->bad_accesses */
-	struct suppressed *suppressed;	 /* owned; NULL: there are no suppressions */
+	/* snapshot->misuses, with the frames of their calls and what is suppressed of them */
+	struct misuse_list misuses[MISUSE_FINDERS];
+	struct suppressed *suppressed; /* owned; NULL: there are no suppressions */
 };
 
 /*
@@ -66,7 +65,7 @@ struct report *report_begin(struct snapshot *snapshot);
 /* 0, or -ENOMEM: it stays as it is. */
 int report_complete(struct report *report);
 /*
- * Only room for the notes and bad frees: the caller fills in each stack's notes. 0, also when there
+ * Only room for the notes and misuses: the caller fills in each stack's notes. 0, also when there
  * is room already, or -ENOMEM.
  */
 int report_reserve(struct report *report);

@@ -25,8 +25,8 @@ void snapshot_free(struct snapshot *snapshot)
 		free(snapshot->stacks[i].contents);
 	}
 	free(snapshot->growth.where);
-	free(snapshot->bad_frees);
-	free(snapshot->bad_accesses);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		free(snapshot->misuses[i].items);
 	scopes_list_release(&snapshot->scopes);
 	free(snapshot->figures);
 	free(snapshot->stacks);

@@ -14,7 +14,8 @@
 
 #include "bpf/stack_end.h"
 #include "user/model/amount.h"
-#include "user/model/bad_access.h"
+#include "user/model/guard_state.h"
+#include "user/model/misuse.h"
 #include "user/model/stack_figures.h"
 #include "user/model/frame.h"
 #include "user/model/loss_room.h"
@@ -25,8 +26,6 @@
 #include "user/model/missing.h"
 #include "user/model/untraced_heaps.h"
 #include "user/model/verdict.h"
-
-struct bad_free;
 
 struct stack {
 	uint64_t id;	     /* the hash of the frames */
@@ -122,19 +121,16 @@ struct snapshot {
 	struct memory_use memory;
 	struct growth growth;
 	struct verdict verdict;
-	bool frees_checked; /* --check-frees */
-	struct bad_free *bad_frees;
-	size_t bad_free_count;
-	struct guard_state guard; /* --guard */
-	struct bad_access *bad_accesses;
-	size_t bad_access_count;
-	bool scoped;			  /* --scope */
-	struct scopes_list scopes;	  /* unsorted */
-	struct figures_kept figures_kept; /* what there is in each stack's figures */
-	struct peak peak;		  /* with figures_kept.peak */
-	struct stack_figures *figures;	  /* of the stacks, so many as there are, in any order */
-	struct module_maps *maps;	  /* executable code at the time; NULL: unknown */
-	struct stack *stacks;		  /* every stack with allocations, unsorted */
+	bool frees_checked;			    /* --check-frees */
+	struct guard_state guard;		    /* --guard */
+	struct misuse_list misuses[MISUSE_FINDERS]; /* of each, sorted */
+	bool scoped;				    /* --scope */
+	struct scopes_list scopes;		    /* unsorted */
+	struct figures_kept figures_kept;	    /* what there is in each stack's figures */
+	struct peak peak;			    /* with figures_kept.peak */
+	struct stack_figures *figures; /* of the stacks, so many as there are, in any order */
+	struct module_maps *maps;      /* executable code at the time; NULL: unknown */
+	struct stack *stacks;	       /* every stack with allocations, unsorted */
 	size_t stack_count;
 };
 

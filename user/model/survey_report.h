@@ -40,7 +40,7 @@ struct survey_kept {
 	uint64_t samples;      /* since then */
 	uint64_t live_samples; /* whose blocks are live */
 	struct guard_figures guards;
-	struct bad_access *bad_accesses; /* what these have shown, named; the first of them */
+	struct misuse *bad_accesses; /* what these have shown, named; the first of them */
 	size_t bad_access_count;
 	size_t bad_accesses_left_out; /* further ones that are not suppressed */
 	uint64_t
@@ -91,14 +91,15 @@ struct survey_end {
 	size_t processes, growing, leaking; /* leaking ones are growing, too */
 	double growth;			    /* bytes per second, of those that grew */
 	uint64_t live_bytes;		    /* of those that are kept, as in struct survey_kept */
-	uint64_t bad_accesses[BAD_ACCESS_KINDS], suppressed; /* how many of these are suppressed */
+	uint64_t bad_accesses[MISUSE_GUARDED_KINDS],
+		suppressed; /* how many of these are suppressed */
 };
 
 static inline uint64_t survey_end_bad(const struct survey_end *end)
 {
 	uint64_t count = 0;
 
-	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+	for (int i = 0; i < MISUSE_GUARDED_KINDS; i++)
 		count += end->bad_accesses[i];
 	return count;
 }
@@ -114,7 +115,7 @@ struct survey_keep_report {
 	bool guards;		     /* --guard: of the processes that are sampled */
 	size_t guarded, not_guarded; /* these have guards, and these cannot */
 	/* how often those showed something that have ended, by kind */
-	uint64_t ended_bad_accesses[BAD_ACCESS_KINDS];
+	uint64_t ended_bad_accesses[MISUSE_GUARDED_KINDS];
 };
 
 /* What the survey itself costs and has missed, since it began. */

@@ -13,7 +13,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/guard/guard_stub.h"
-#include "user/model/bad_access.h"
+#include "user/model/guard_state.h"
 #include "user/patch/guard_faults.h"
 #include "user/patch/guarded_functions.h"
 #include "user/patch/patches_internal.h"

@@ -28,12 +28,12 @@ enum recording_message {
 	MESSAGE_PROCESS_VALUES = 11,
 	MESSAGE_DRILL = 12, /* recording_survey.c */
 	MESSAGE_SURVEY = 13,
-	MESSAGE_BAD_FREE = 14,	  /* recording_bad_free.c */
+	MESSAGE_BAD_FREE = 14,	  /* recording_misuse.c */
 	MESSAGE_INSPECTION = 15,  /* recording_inspection.c */
 	MESSAGE_FIGURES = 16,	  /* recording_figures.c */
 	MESSAGE_SCOPE = 17,	  /* recording_scopes.c */
 	MESSAGE_PROCESS_RSS = 18, /* recording_process.c */
-	MESSAGE_BAD_ACCESS = 19,  /* recording_bad_access.c */
+	MESSAGE_BAD_ACCESS = 19,  /* recording_misuse.c */
 	MESSAGE_KEPT = 20,	  /* recording_kept.c */
 	MESSAGE_KEPT_BAD_ACCESS = 21,
 	MESSAGES,

@@ -71,22 +71,22 @@ static const struct wire_number kept_numbers[] = {
 	STATE(KEPT_GUARD_UNSEEN, unseen),
 	STATE(KEPT_GUARD_LOST, lost),
 	WIRE_NUMBER(KEPT_LEFT_OUT, struct survey_kept, bad_accesses_left_out),
-	SEEN(KEPT_OVERFLOW, BAD_ACCESS_OVERFLOW),
-	SEEN(KEPT_UNDERFLOW, BAD_ACCESS_UNDERFLOW),
-	SEEN(KEPT_USE_AFTER_FREE, BAD_ACCESS_USE_AFTER_FREE),
-	SEEN(KEPT_SLACK_OVERWRITE, BAD_ACCESS_SLACK_OVERWRITE),
-	SEEN(KEPT_DOUBLE_FREE, BAD_ACCESS_DOUBLE_FREE),
-	SEEN(KEPT_INVALID_FREE, BAD_ACCESS_INVALID_FREE),
+	SEEN(KEPT_OVERFLOW, MISUSE_OVERFLOW),
+	SEEN(KEPT_UNDERFLOW, MISUSE_UNDERFLOW),
+	SEEN(KEPT_USE_AFTER_FREE, MISUSE_USE_AFTER_FREE),
+	SEEN(KEPT_SLACK_OVERWRITE, MISUSE_SLACK_OVERWRITE),
+	SEEN(KEPT_DOUBLE_FREE, MISUSE_DOUBLE_FREE),
+	SEEN(KEPT_INVALID_FREE, MISUSE_INVALID_FREE),
 	WIRE_NUMBER(KEPT_SUPPRESSED_BESIDE, struct survey_kept, bad_accesses_suppressed_beside),
 	{0},
 };
-_Static_assert(BAD_ACCESS_KINDS == 6, "a field for each kind");
+_Static_assert(MISUSE_GUARDED_KINDS == 6, "a field for each kind");
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
 void written_kept_free(struct written_kept *w)
 {
-	recorded_bad_accesses_free(&w->bad_accesses);
+	recorded_misuses_free(&w->bad_accesses);
 	*w = (struct written_kept){0};
 }
 
@@ -123,7 +123,8 @@ int recording_put_kept(struct recording_out *out, uint32_t process, struct writt
 		       const struct survey_kept *kept)
 {
 	static const struct survey_kept nothing;
-	const struct bad_access_owner owner = {MESSAGE_KEPT_BAD_ACCESS, process};
+	const struct misuse_owner owner = {MISUSE_BY_GUARD, MESSAGE_KEPT_BAD_ACCESS, process};
+	struct misuse_list list;
 	struct written_kept before = *w;
 	int err;
 
@@ -138,8 +139,8 @@ int recording_put_kept(struct recording_out *out, uint32_t process, struct writt
 	if (err)
 		return err;
 	kept_put(&out->chunk.body, process, &before, w);
-	return recording_put_bad_accesses(out, owner, &w->bad_accesses, w->kept.bad_accesses,
-					  w->kept.bad_access_count);
+	list = (struct misuse_list){w->kept.bad_accesses, w->kept.bad_access_count};
+	return recording_put_misuses(out, owner, &w->bad_accesses, &list);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -147,7 +148,7 @@ int recording_put_kept(struct recording_out *out, uint32_t process, struct writt
 void read_kept_free(struct read_kept *r)
 {
 	free(r->kept.bad_accesses);
-	recorded_bad_accesses_free(&r->bad_accesses);
+	recorded_misuses_free(&r->bad_accesses);
 	*r = (struct read_kept){0};
 }
 
@@ -187,19 +188,22 @@ int recording_take_kept_bad_access(struct recording_in *in, struct read_kept *r,
 				   struct wire_reader message)
 {
 	r->filled = false;
-	return recording_take_bad_access_of(in, &r->bad_accesses, message);
+	return recording_take_misuse(in, MISUSE_BY_GUARD, &r->bad_accesses, message);
 }
 
 int recording_fill_kept(const struct recording_in *in, struct read_kept *r,
 			const struct survey_kept **out)
 {
+	struct misuse_list list;
+	int err;
+
 	*out = r->named ? &r->kept : NULL;
 	if (!r->named || r->filled)
 		return 0;
 	free(r->kept.bad_accesses);
-	r->kept.bad_accesses = NULL;
-	r->kept.bad_access_count = 0;
 	r->filled = true;
-	return recording_fill_bad_accesses(in, &r->bad_accesses, &r->kept.bad_accesses,
-					   &r->kept.bad_access_count);
+	err = recording_fill_misuses(in, &r->bad_accesses, &list);
+	r->kept.bad_accesses = list.items;
+	r->kept.bad_access_count = list.count;
+	return err;
 }

@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 #include "user/model/survey_report.h"
-#include "user/recording/recording_bad_access.h"
+#include "user/recording/recording_misuse.h"
 
 /* As the file has it last. All zero: the file says nothing of it. */
 struct written_kept {
 	bool named;		 /* it is one of those that are to be kept */
 	struct survey_kept kept; /* its numbers and flags only: what they point to may be gone */
 	uint32_t reason, guard_reason; /* numbers of strings */
-	struct recorded_bad_accesses bad_accesses;
+	struct recorded_misuses bad_accesses;
 };
 
 void written_kept_free(struct written_kept *w); /* all zero afterwards */
@@ -34,7 +34,7 @@ struct read_kept {
 	bool named;
 	struct survey_kept kept; /* its bad accesses are owned */
 	bool filled;		 /* these are what has been read: a report may have it often */
-	struct recorded_bad_accesses bad_accesses;
+	struct recorded_misuses bad_accesses;
 };
 
 void read_kept_free(struct read_kept *r); /* all zero afterwards */

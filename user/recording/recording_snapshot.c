@@ -1,169 +1,119 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/recording/recording_snapshot.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/recording/recording_call.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_scopes.h"
 
-enum snapshot_field {
-	SNAPSHOT_TARGET = MESSAGE_FIELD_TARGET,
-	SNAPSHOT_TIME_NS = 2,
-	SNAPSHOT_ELAPSED_NS = 3,
-	SNAPSHOT_INTERVAL_NS = 4,
-	SNAPSHOT_FLAGS = 5,
-	SNAPSHOT_SAMPLE_BYTES = 6,
-	SNAPSHOT_UNKNOWN_FREES = 7,
-	SNAPSHOT_LOST = 8,
-	SNAPSHOT_RSS = 9,
-	SNAPSHOT_ANON = 10,
-	SNAPSHOT_PSS = 11,
-	SNAPSHOT_VERDICT = 12, /* recording_verdict.c */
-	SNAPSHOT_LOST_ANYWHERE = 13,
-	SNAPSHOT_GROWN = 14,
-	SNAPSHOT_GROWN_UNTRACED = 15,
-	SNAPSHOT_GROWN_WHERE = 16,
-	SNAPSHOT_AGES_UNREAD = 17,
-	SNAPSHOT_ATTACHED = 18,
-	SNAPSHOT_ARENA_BYTES = 19,
-	SNAPSHOT_ARENA_COUNT = 20,
-	SNAPSHOT_HEAPS = 21,
-	SNAPSHOT_HEAP_JAVA = 22,
-	SNAPSHOT_HEAP_V8 = 23,
-	SNAPSHOT_HEAP_GO = 24,
-	SNAPSHOT_FIGURES = 25, /* the bits of figures_kept: recording_figures.c */
-	SNAPSHOT_PEAK_BYTES = 26,
-	SNAPSHOT_PEAK_TIME = 27,
-	SNAPSHOT_PEAK_CAPTURED = 28,
-	SNAPSHOT_PEAK_CAPTURED_TIME = 29,
-	SNAPSHOT_PEAK_CAPTURED_ERROR = 30, /* the bits of a double */
-	SNAPSHOT_GUARD_PERIOD = 31,
-	SNAPSHOT_GUARD_PLACES = 32,
-	SNAPSHOT_GUARD_IN_USE = 33,
-	SNAPSHOT_GUARDED = 34,
-	SNAPSHOT_GUARD_FREED = 35,
-	SNAPSHOT_GUARD_FULL = 36,
-	SNAPSHOT_GUARD_PASSED = 37,
-	SNAPSHOT_GUARD_UNFIT = 38,
-	SNAPSHOT_GUARD_AGE = 39, /* ms */
-	SNAPSHOT_GUARD_LOST = 40,
-	SNAPSHOT_GUARD_REASON = 41, /* number of a string */
-	SNAPSHOT_GUARD_AMID = 42,
-	SNAPSHOT_GUARD_UNSEEN = 43,
-	SNAPSHOT_END_CAUSE = 44,
-	SNAPSHOT_END_CODE = 45,
-	SNAPSHOT_END_LIMIT = 46,
-};
+static int snapshot_put_lost(struct recording_out *out, unsigned number, const void *from);
+static int snapshot_take_lost(struct recording_in *in, const struct wire_field *f, void *to);
+static int snapshot_put_lost_anywhere(struct recording_out *out, unsigned number, const void *from);
+static int snapshot_take_lost_anywhere(struct recording_in *in, const struct wire_field *f,
+				       void *to);
 
-static const struct wire_number snapshot_numbers[] = {
-	WIRE_NUMBER(SNAPSHOT_TIME_NS, struct snapshot, time_ns),
-	WIRE_NUMBER(SNAPSHOT_ELAPSED_NS, struct snapshot, elapsed_ns),
-	WIRE_NUMBER(SNAPSHOT_INTERVAL_NS, struct snapshot, interval_ns),
-	WIRE_NUMBER(SNAPSHOT_SAMPLE_BYTES, struct snapshot, sample_bytes),
-	WIRE_NUMBER(SNAPSHOT_UNKNOWN_FREES, struct snapshot, unknown_frees),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_RSS, struct snapshot, memory.rss),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_ANON, struct snapshot, memory.anon),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PSS, struct snapshot, memory.pss),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN, struct snapshot, growth.anon),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GROWN_UNTRACED, struct snapshot, growth.untraced),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_AGES_UNREAD, struct snapshot, ages_unread),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_ATTACHED, struct snapshot, attached),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_BYTES, struct snapshot, arenas.bytes),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_ARENA_COUNT, struct snapshot, arenas.count),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAPS, struct snapshot, heaps.kinds),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_JAVA, struct snapshot, heaps.bytes[UNTRACED_JAVA]),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_V8, struct snapshot, heaps.bytes[UNTRACED_V8]),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_HEAP_GO, struct snapshot, heaps.bytes[UNTRACED_GO]),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_BYTES, struct snapshot, peak.bytes),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_TIME, struct snapshot, peak.time_ns),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED, struct snapshot, peak.captured_bytes),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_TIME, struct snapshot, peak.captured_ns),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_PEAK_CAPTURED_ERROR, struct snapshot, peak.captured_error),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PERIOD, struct snapshot, guard.period),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PLACES, struct snapshot, guard.places),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_IN_USE, struct snapshot, guard.in_use),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARDED, struct snapshot, guard.guarded),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_FREED, struct snapshot, guard.freed),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_FULL, struct snapshot, guard.full),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_PASSED, struct snapshot, guard.passed),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNFIT, struct snapshot, guard.unfit),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AGE, struct snapshot, guard.oldest_free_ms),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_LOST, struct snapshot, guard.lost),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_AMID, struct snapshot, guard.amid),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_GUARD_UNSEEN, struct snapshot, guard.unseen),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_CAUSE, struct snapshot, end.cause),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_CODE, struct snapshot, end.code),
-	WIRE_NUMBER_IF_ANY(SNAPSHOT_END_LIMIT, struct snapshot, end.limit),
+/* Of enum attached_by, enum process_end_cause and the like the numbers are written. */
+const struct field recording_snapshot_fields[] = {
+	FIELD_SMALL(MESSAGE_FIELD_TARGET, struct snapshot, target_id),
+	FIELD_NUMBER(2, struct snapshot, time_ns),
+	FIELD_NUMBER(3, struct snapshot, elapsed_ns),
+	FIELD_NUMBER(4, struct snapshot, interval_ns),
+	FIELD_FLAG(5, 0, struct snapshot, final),
+	FIELD_FLAG(5, 1, struct snapshot, exited),
+	FIELD_FLAG(5, 2, struct snapshot, execed),
+	FIELD_FLAG(5, 3, struct snapshot, children_late),
+	FIELD_FLAG(5, 4, struct snapshot, window),
+	FIELD_FLAG(5, 5, struct snapshot, frees_checked),
+	FIELD_FLAG(5, 6, struct snapshot, growth.mmap_traced),
+	FIELD_FLAG(5, 7, struct snapshot, scoped),
+	FIELD_FLAG(5, 8, struct snapshot, guard.asked),
+	FIELD_FLAG(5, 9, struct snapshot, guard.on),
+	FIELD_FLAG(5, 10, struct snapshot, guard.no_use_after_free),
+	FIELD_NUMBER(6, struct snapshot, sample_bytes),
+	FIELD_NUMBER(7, struct snapshot, unknown_frees),
+	FIELD_OWN(8, snapshot_put_lost, snapshot_take_lost),
+	FIELD_OWN(13, snapshot_put_lost_anywhere, snapshot_take_lost_anywhere),
+	FIELD_IF_ANY(9, struct snapshot, memory.rss),
+	FIELD_IF_ANY(10, struct snapshot, memory.anon),
+	FIELD_IF_ANY(11, struct snapshot, memory.pss),
+	FIELD_IF_ANY(14, struct snapshot, growth.anon),
+	FIELD_IF_ANY(15, struct snapshot, growth.untraced),
+	FIELD_IF_ANY(17, struct snapshot, ages_unread),
+	FIELD_IF_ANY(18, struct snapshot, attached),
+	FIELD_IF_ANY(19, struct snapshot, arenas.bytes),
+	FIELD_IF_ANY(20, struct snapshot, arenas.count),
+	FIELD_IF_ANY(21, struct snapshot, heaps.kinds),
+	FIELD_IF_ANY(22, struct snapshot, heaps.bytes[UNTRACED_JAVA]),
+	FIELD_IF_ANY(23, struct snapshot, heaps.bytes[UNTRACED_V8]),
+	FIELD_IF_ANY(24, struct snapshot, heaps.bytes[UNTRACED_GO]),
+	FIELD_IF_ANY(26, struct snapshot, peak.bytes),
+	FIELD_IF_ANY(27, struct snapshot, peak.time_ns),
+	FIELD_IF_ANY(28, struct snapshot, peak.captured_bytes),
+	FIELD_IF_ANY(29, struct snapshot, peak.captured_ns),
+	FIELD_IF_ANY(30, struct snapshot, peak.captured_error),
+	FIELD_IF_ANY(31, struct snapshot, guard.period),
+	FIELD_IF_ANY(32, struct snapshot, guard.places),
+	FIELD_IF_ANY(33, struct snapshot, guard.in_use),
+	FIELD_IF_ANY(34, struct snapshot, guard.guarded),
+	FIELD_IF_ANY(35, struct snapshot, guard.freed),
+	FIELD_IF_ANY(36, struct snapshot, guard.full),
+	FIELD_IF_ANY(37, struct snapshot, guard.passed),
+	FIELD_IF_ANY(38, struct snapshot, guard.unfit),
+	FIELD_IF_ANY(39, struct snapshot, guard.oldest_free_ms),
+	FIELD_IF_ANY(40, struct snapshot, guard.lost),
+	FIELD_IF_ANY(42, struct snapshot, guard.amid),
+	FIELD_IF_ANY(43, struct snapshot, guard.unseen),
+	FIELD_IF_ANY(44, struct snapshot, end.cause),
+	FIELD_IF_ANY(45, struct snapshot, end.code),
+	FIELD_IF_ANY(46, struct snapshot, end.limit),
+	FIELD_FLAG_IF_ANY(25, 0, struct snapshot, figures_kept.lifetimes),
+	FIELD_FLAG_IF_ANY(25, 1, struct snapshot, figures_kept.temporary),
+	FIELD_FLAG_IF_ANY(25, 2, struct snapshot, figures_kept.peak),
+	FIELD_FLAG_IF_ANY(25, 3, struct snapshot, figures_kept.sizes),
+	FIELD_FLAG_IF_ANY(25, 4, struct snapshot, figures_kept.usable),
+	FIELD_TEXT(16, struct snapshot, growth.where),
+	FIELD_STRING(41, struct snapshot, guard.reason),
 	{0},
 };
 
-/* The bits of SNAPSHOT_FLAGS, from 0. */
-static const size_t snapshot_flags[] = {
-	offsetof(struct snapshot, final),
-	offsetof(struct snapshot, exited),
-	offsetof(struct snapshot, execed),
-	offsetof(struct snapshot, children_late),
-	offsetof(struct snapshot, window),
-	offsetof(struct snapshot, frees_checked),
-	offsetof(struct snapshot, growth.mmap_traced),
-	offsetof(struct snapshot, scoped),
-	offsetof(struct snapshot, guard.asked),
-	offsetof(struct snapshot, guard.on),
-	offsetof(struct snapshot, guard.no_use_after_free),
-};
+/* recording_verdict.c; it needs the stacks. */
+#define SNAPSHOT_VERDICT 12
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static uint64_t snapshot_flags_of(const struct snapshot *s)
+static int snapshot_put_lost(struct recording_out *out, unsigned number, const void *from)
 {
-	uint64_t flags = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++) {
-		const bool *flag = (const bool *)((const char *)s + snapshot_flags[i]);
-
-		flags |= (uint64_t)*flag << i;
-	}
-	return flags;
+	recording_put_lost(&out->chunk.body, number, ((const struct snapshot *)from)->lost);
+	return 0;
 }
 
-/* It has to stand before the snapshot. */
-static int snapshot_put_reason(struct recording_out *out, const struct snapshot *s)
+static int snapshot_put_lost_anywhere(struct recording_out *out, unsigned number, const void *from)
 {
-	uint32_t id;
-	int err = s->guard.reason ? frame_table_string(out->table, s->guard.reason, &id) : 0;
+	static const uint64_t none[LOSSES_ROOM];
+	const struct snapshot *s = from;
 
-	return err || !s->guard.reason ? err : recording_put_names(out);
+	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
+		recording_put_lost(&out->chunk.body, number, s->lost_anywhere);
+	return 0;
 }
 
 static int snapshot_put(struct recording_out *out, struct written_target *t,
 			const struct snapshot *s, const uint32_t *numbers)
 {
-	static const uint64_t none[LOSSES_ROOM];
-	struct wire *to = &out->chunk.body;
-	size_t mark = wire_open(to, MESSAGE_SNAPSHOT);
-	int err;
+	size_t mark = wire_open(&out->chunk.body, MESSAGE_SNAPSHOT);
+	int err = fields_put(out, recording_snapshot_fields, s);
 
-	wire_uint(to, SNAPSHOT_TARGET, s->target_id);
-	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_TIME_NS, SNAPSHOT_INTERVAL_NS, s);
-	wire_uint(to, SNAPSHOT_FLAGS, snapshot_flags_of(s));
-	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_SAMPLE_BYTES, SNAPSHOT_UNKNOWN_FREES, s);
-	recording_put_lost(to, SNAPSHOT_LOST, s->lost);
-	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
-		recording_put_lost(to, SNAPSHOT_LOST_ANYWHERE, s->lost_anywhere);
-	wire_put_numbers(to, snapshot_numbers, SNAPSHOT_RSS, UINT_MAX, s);
-	if (s->figures)
-		wire_uint(to, SNAPSHOT_FIGURES, figures_bits(&s->figures_kept));
-	if (s->growth.where)
-		wire_string(to, SNAPSHOT_GROWN_WHERE, s->growth.where);
-	recording_put_name(out, SNAPSHOT_GUARD_REASON, s->guard.reason);
-	err = recording_put_verdict(to, SNAPSHOT_VERDICT, s, numbers, &t->notes);
-	wire_close(to, mark);
+	err = err ? err : recording_put_verdict(out, SNAPSHOT_VERDICT, s, numbers, &t->notes);
+	wire_close(&out->chunk.body, mark);
 	return err;
 }
+
+static const unsigned misuse_messages[] = {
+	[MISUSE_BY_CHECK] = MESSAGE_BAD_FREE,
+	[MISUSE_BY_GUARD] = MESSAGE_BAD_ACCESS,
+};
 
 int recording_put_snapshot(struct recording_out *out, struct written_targets *targets,
 			   const struct report *report)
@@ -183,12 +133,13 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 	err = err ? err : recording_put_scopes(out, t->id, &t->scopes, s, scopes);
 	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
-	err = err ? err : recording_put_bad_frees(out, t->id, &t->bad_frees, report);
-	err = err ? err
-		  : recording_put_bad_accesses(
-			    out, (struct bad_access_owner){MESSAGE_BAD_ACCESS, t->id},
-			    &t->bad_accesses, report->bad_accesses, s->bad_access_count);
-	err = err ? err : snapshot_put_reason(out, s);
+	for (int i = 0; !err && i < MISUSE_FINDERS; i++) {
+		struct misuse_owner owner = {(enum misuse_finder)i, misuse_messages[i], t->id};
+
+		err = recording_put_misuses(out, owner, &t->misuses[i], &report->misuses[i]);
+	}
+	err = err ? err : fields_name(out, recording_snapshot_fields, s);
+	err = err ? err : recording_put_names(out);
 	err = err ? err : recording_put_figures(out, t->id, &t->figures, s, numbers);
 	err = err ? err : snapshot_put(out, t, s, numbers);
 	if (!err && (s->exited || s->execed || s->window))
@@ -198,75 +149,58 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static void snapshot_set_flags(struct snapshot *s, uint64_t flags)
+static int snapshot_take_losses(struct recording_in *in, const struct wire_field *f,
+				uint64_t lost[LOST_CAUSES])
 {
-	for (size_t i = 0; i < ARRAY_SIZE(snapshot_flags); i++)
-		*(bool *)((char *)s + snapshot_flags[i]) = flags >> i & 1;
-}
-
-static int snapshot_take_where(struct snapshot *s, const struct wire_reader *text)
-{
-	free(s->growth.where);
-	s->growth.where = strndup((const char *)text->at, wire_left(text));
-	return s->growth.where ? 0 : -ENOMEM;
-}
-
-static int snapshot_take(struct recording_in *in, struct wire_reader message, struct snapshot *s,
-			 struct wire_reader *verdict)
-{
-	struct wire_field f;
-	int got, err = 0;
-
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == SNAPSHOT_LOST && f.type == WIRE_BYTES)
-			err = recording_take_lost(&in->header, f.body, s->lost);
-		else if (f.field == SNAPSHOT_LOST_ANYWHERE && f.type == WIRE_BYTES)
-			err = recording_take_lost(&in->header, f.body, s->lost_anywhere);
-		else if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
-			*verdict = f.body;
-		else if (f.field == SNAPSHOT_GROWN_WHERE && f.type == WIRE_BYTES)
-			err = snapshot_take_where(s, &f.body);
-		else if (f.field == SNAPSHOT_FIGURES && f.type == WIRE_VARINT)
-			s->figures_kept = figures_of_bits(f.number);
-		else if (f.field == SNAPSHOT_GUARD_REASON)
-			err = recording_take_text(in, &f, &s->guard.reason, NULL);
-		else if (f.field == SNAPSHOT_FLAGS && f.type == WIRE_VARINT)
-			snapshot_set_flags(s, f.number);
-		else
-			wire_take_number(snapshot_numbers, &f, s);
-	}
-	if (err)
-		return err == -ENOMEM || f.field == SNAPSHOT_GUARD_REASON
-			       ? err
-			       : recording_refuse(in, "losses cannot be read");
-	return got < 0 || !(s->peak.captured_error >= 0)
-		       ? recording_refuse(in, "a snapshot cannot be read")
+	return f->type == WIRE_BYTES && recording_take_lost(&in->header, f->body, lost)
+		       ? recording_refuse(in, "losses cannot be read")
 		       : 0;
+}
+
+static int snapshot_take_lost(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	return snapshot_take_losses(in, f, ((struct snapshot *)to)->lost);
+}
+
+static int snapshot_take_lost_anywhere(struct recording_in *in, const struct wire_field *f,
+				       void *to)
+{
+	return snapshot_take_losses(in, f, ((struct snapshot *)to)->lost_anywhere);
+}
+
+static struct wire_reader snapshot_verdict(struct wire_reader message)
+{
+	struct wire_reader verdict = {0};
+	struct wire_field f;
+
+	while (wire_next(&message, &f) > 0) {
+		if (f.field == SNAPSHOT_VERDICT && f.type == WIRE_BYTES)
+			verdict = f.body;
+	}
+	return verdict;
 }
 
 int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 			    struct wire_reader message, struct snapshot **out)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
-	struct wire_reader verdict = {0};
-	int err = s ? snapshot_take(in, message, s, &verdict) : -ENOMEM;
+	int err = s ? fields_take(in, recording_snapshot_fields, message, s,
+				  "a snapshot cannot be read")
+		    : -ENOMEM;
 
+	if (!err && !(s->peak.captured_error >= 0))
+		err = recording_refuse(in, "a snapshot cannot be read");
 	err = err ? err : recording_fill_target(t, s);
 	err = err ? err : recording_fill_stacks(in, &t->rows, s);
-	if (!err) {
-		err = recording_take_verdict(verdict, s, &t->notes);
-		if (err == -EBADMSG)
-			recording_refuse(in, "a verdict cannot be read");
-	}
+	err = err ? err : recording_take_verdict(in, snapshot_verdict(message), s, &t->notes);
 	if (!err)
 		err = recording_fill_figures(&t->figures, s);
 	if (!err && s->scoped)
 		err = scopes_list_copy(&s->scopes, &t->scopes);
-	if (!err && s->frees_checked)
-		err = recording_fill_bad_frees(in, &t->bad_frees, s);
-	if (!err && s->guard.asked)
-		err = recording_fill_bad_accesses(in, &t->bad_accesses, &s->bad_accesses,
-						  &s->bad_access_count);
+	for (int i = 0; !err && i < MISUSE_FINDERS; i++) {
+		if (i == MISUSE_BY_CHECK ? s->frees_checked : s->guard.asked)
+			err = recording_fill_misuses(in, &t->misuses[i], &s->misuses[i]);
+	}
 	if (err) {
 		snapshot_free(s);
 		return err;

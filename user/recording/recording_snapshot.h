@@ -19,4 +19,6 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 			    struct wire_reader message, struct snapshot **out);
 
+extern const struct field recording_snapshot_fields[];
+
 #endif

@@ -57,8 +57,8 @@ static void written_target_free(struct written_target *t)
 	free(t->maps);
 	written_rows_free(&t->rows);
 	recorded_notes_free(&t->notes);
-	recorded_bad_frees_free(&t->bad_frees);
-	recorded_bad_accesses_free(&t->bad_accesses);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		recorded_misuses_free(&t->misuses[i]);
 	recorded_figures_free(&t->figures);
 	scopes_list_release(&t->scopes);
 	free(t);
@@ -212,8 +212,8 @@ void read_target_release(struct read_target *t)
 	t->maps = NULL;
 	t->rows = (struct read_rows){0};
 	recorded_notes_free(&t->notes);
-	recorded_bad_frees_free(&t->bad_frees);
-	recorded_bad_accesses_free(&t->bad_accesses);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		recorded_misuses_free(&t->misuses[i]);
 	recorded_figures_free(&t->figures);
 	scopes_list_release(&t->scopes);
 }
@@ -331,6 +331,18 @@ int recording_take_maps(struct recording_in *in, struct read_target *t, struct w
 	free(t->maps);
 	t->maps = maps;
 	return 0;
+}
+
+int recording_take_bad_free(struct recording_in *in, struct read_target *t,
+			    struct wire_reader message)
+{
+	return recording_take_misuse(in, MISUSE_BY_CHECK, &t->misuses[MISUSE_BY_CHECK], message);
+}
+
+int recording_take_bad_access(struct recording_in *in, struct read_target *t,
+			      struct wire_reader message)
+{
+	return recording_take_misuse(in, MISUSE_BY_GUARD, &t->misuses[MISUSE_BY_GUARD], message);
 }
 
 int recording_fill_target(const struct read_target *t, struct snapshot *s)

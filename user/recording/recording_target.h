@@ -12,9 +12,8 @@
 #include <sys/types.h>
 
 #include "user/model/id_map.h"
-#include "user/recording/recording_bad_access.h"
-#include "user/recording/recording_bad_free.h"
 #include "user/recording/recording_figures.h"
+#include "user/recording/recording_misuse.h"
 #include "user/recording/recording_names.h"
 #include "user/recording/recording_rows.h"
 #include "user/recording/recording_verdict.h"
@@ -27,8 +26,7 @@ struct written_target {
 	struct module_maps *maps; /* as written last */
 	struct written_rows rows;
 	struct recorded_notes notes;
-	struct recorded_bad_frees bad_frees;
-	struct recorded_bad_accesses bad_accesses;
+	struct recorded_misuses misuses[MISUSE_FINDERS];
 	struct recorded_figures figures;
 	struct scopes_list scopes;
 };
@@ -59,8 +57,7 @@ struct read_target {
 	struct module_maps *maps;
 	struct read_rows rows;
 	struct recorded_notes notes;
-	struct recorded_bad_frees bad_frees;
-	struct recorded_bad_accesses bad_accesses;
+	struct recorded_misuses misuses[MISUSE_FINDERS];
 	struct recorded_figures figures;
 	struct scopes_list scopes;
 };
@@ -81,6 +78,12 @@ void read_targets_free(struct read_targets *targets);
 int recording_take_target(struct recording_in *in, struct read_targets *targets,
 			  struct wire_reader message);
 int recording_take_maps(struct recording_in *in, struct read_target *t, struct wire_reader message);
+
+/* Takes in a misuse of the target. 0, -ENOMEM or recording_refuse(). */
+int recording_take_bad_free(struct recording_in *in, struct read_target *t,
+			    struct wire_reader message);
+int recording_take_bad_access(struct recording_in *in, struct read_target *t,
+			      struct wire_reader message);
 
 /* What the snapshot says of its target. 0 or -ENOMEM. */
 int recording_fill_target(const struct read_target *t, struct snapshot *s);

@@ -9,35 +9,52 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 
-enum verdict_field {
-	VERDICT_STATE = 1,
-	VERDICT_REASON = 2,
-	VERDICT_PAUSE_NS = 3,
-	VERDICT_TOTAL_NS = 4,
-	VERDICT_READ_BYTES = 5,
-	VERDICT_UNKNOWN_BYTES = 6,
-	VERDICT_UNREAD_BYTES = 7,
-	VERDICT_APPROXIMATE = 8,
-	VERDICT_ROWS = 9,
-	VERDICT_NOTE = 10,
-	VERDICT_BEFORE = 11, /* as one row */
-	VERDICT_UNJOINED_COUNT = 12,
-	VERDICT_UNJOINED_BYTES = 13,
-	VERDICT_UNJOINED_RESIDENT = 14,
-	VERDICT_UNJOINED_HELD = 15,
-	VERDICT_UNJOINED_ROWS = 16, /* of stacks: the row, then the four numbers */
+/* The verdict, and what its functions need. */
+struct recorded_verdict {
+	struct verdict v;
+	const struct snapshot *from; /* writer: of the verdict, */
+	const uint32_t *numbers;     /* and the row of each stack */
+	struct snapshot *to;	     /* reader: its stacks are in the order of their rows */
+	struct recorded_notes *notes;
 };
 
-static const struct wire_number verdict_numbers[] = {
-	WIRE_NUMBER(VERDICT_PAUSE_NS, struct verdict, pause_ns),
-	WIRE_NUMBER(VERDICT_TOTAL_NS, struct verdict, total_ns),
-	WIRE_NUMBER(VERDICT_READ_BYTES, struct verdict, read_bytes),
-	WIRE_NUMBER(VERDICT_UNKNOWN_BYTES, struct verdict, unknown_bytes),
-	WIRE_NUMBER(VERDICT_UNREAD_BYTES, struct verdict, unread_bytes),
-	WIRE_NUMBER(VERDICT_UNJOINED_COUNT, struct verdict, unjoined.count),
-	WIRE_NUMBER(VERDICT_UNJOINED_BYTES, struct verdict, unjoined.bytes),
-	WIRE_NUMBER(VERDICT_UNJOINED_RESIDENT, struct verdict, unjoined.resident),
-	WIRE_NUMBER(VERDICT_UNJOINED_HELD, struct verdict, unjoined.held),
+static int verdict_put_reason(struct recording_out *out, unsigned number, const void *from);
+static int verdict_take_reason(struct recording_in *in, const struct wire_field *f, void *to);
+static int verdict_put_rows(struct recording_out *out, unsigned number, const void *from);
+static int verdict_take_rows(struct recording_in *in, const struct wire_field *f, void *to);
+static int verdict_put_before(struct recording_out *out, unsigned number, const void *from);
+static int verdict_take_before(struct recording_in *in, const struct wire_field *f, void *to);
+static int verdict_put_unjoined(struct recording_out *out, unsigned number, const void *from);
+static int verdict_take_unjoined(struct recording_in *in, const struct wire_field *f, void *to);
+static int verdict_put_notes(struct recording_out *out, unsigned number, const void *from);
+static int verdict_take_note(struct recording_in *in, const struct wire_field *f, void *to);
+
+const struct field recording_verdict_fields[] = {
+	FIELD_SMALL(1, struct recorded_verdict, v.state),
+	FIELD_OWN(2, verdict_put_reason, verdict_take_reason),
+	FIELD_NUMBER(3, struct recorded_verdict, v.pause_ns),
+	FIELD_NUMBER(4, struct recorded_verdict, v.total_ns),
+	FIELD_NUMBER(5, struct recorded_verdict, v.read_bytes),
+	FIELD_NUMBER(6, struct recorded_verdict, v.unknown_bytes),
+	FIELD_NUMBER(7, struct recorded_verdict, v.unread_bytes),
+	FIELD_SMALL(8, struct recorded_verdict, v.approximate),
+	FIELD_OWN(9, verdict_put_rows, verdict_take_rows),
+	FIELD_OWN(11, verdict_put_before, verdict_take_before),
+	{0},
+};
+
+/* There where threads have ended that nobody has joined. */
+static const struct field unjoined_fields[] = {
+	FIELD_NUMBER(12, struct recorded_verdict, v.unjoined.count),
+	FIELD_NUMBER(13, struct recorded_verdict, v.unjoined.bytes),
+	FIELD_NUMBER(14, struct recorded_verdict, v.unjoined.resident),
+	FIELD_NUMBER(15, struct recorded_verdict, v.unjoined.held),
+	FIELD_OWN(16, verdict_put_unjoined, verdict_take_unjoined),
+	{0},
+};
+
+static const struct field notes_fields[] = {
+	FIELD_OWN(10, verdict_put_notes, verdict_take_note),
 	{0},
 };
 
@@ -101,26 +118,59 @@ static void verdict_put_row(struct wire *out, uint32_t row,
 	}
 }
 
-static void verdict_put_unjoined(struct wire *out, const struct snapshot *s,
-				 const uint32_t *numbers)
+static int verdict_put_reason(struct recording_out *out, unsigned number, const void *from)
 {
-	size_t list;
+	const struct verdict *v = &((const struct recorded_verdict *)from)->v;
 
-	wire_put_numbers(out, verdict_numbers, VERDICT_UNJOINED_COUNT, VERDICT_UNJOINED_HELD,
-			 &s->verdict);
-	list = wire_open(out, VERDICT_UNJOINED_ROWS);
-	for (size_t i = 0; i < s->stack_count; i++) {
-		const struct unjoined_threads *u = &s->stacks[i].unjoined;
+	if (v->state == VERDICT_REFUSED)
+		wire_string(&out->chunk.body, number, v->reason);
+	return 0;
+}
+
+static int verdict_put_rows(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct recorded_verdict *r = from;
+	bool taken = r->v.state == VERDICT_TAKEN;
+	size_t mark = wire_open(&out->chunk.body, number);
+
+	for (size_t i = 0; taken && i < r->from->stack_count; i++)
+		verdict_put_row(&out->chunk.body, r->numbers[i], r->from->stacks[i].verdict);
+	wire_close(&out->chunk.body, mark);
+	return 0;
+}
+
+static int verdict_put_before(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct verdict *v = &((const struct recorded_verdict *)from)->v;
+	size_t mark;
+
+	if (v->state != VERDICT_TAKEN || !verdict_has_before(v))
+		return 0;
+	mark = wire_open(&out->chunk.body, number);
+	verdict_put_row(&out->chunk.body, 0, v->before);
+	wire_close(&out->chunk.body, mark);
+	return 0;
+}
+
+static int verdict_put_unjoined(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct recorded_verdict *r = from;
+	struct wire *to = &out->chunk.body;
+	size_t list = wire_open(to, number);
+
+	for (size_t i = 0; i < r->from->stack_count; i++) {
+		const struct unjoined_threads *u = &r->from->stacks[i].unjoined;
 
 		if (!u->count)
 			continue;
-		wire_varint(out, numbers[i]);
-		wire_varint(out, u->count);
-		wire_varint(out, u->bytes);
-		wire_varint(out, u->resident);
-		wire_varint(out, u->held);
+		wire_varint(to, r->numbers[i]);
+		wire_varint(to, u->count);
+		wire_varint(to, u->bytes);
+		wire_varint(to, u->resident);
+		wire_varint(to, u->held);
 	}
-	wire_close(out, list);
+	wire_close(to, list);
+	return 0;
 }
 
 /* False at the end: *rest is NULL then. */
@@ -174,7 +224,7 @@ static int note_set_contents(struct recorded_note *note, const void *contents, s
 	return 0;
 }
 
-static int note_put(struct wire *out, uint32_t row, const struct stack *stack,
+static int note_put(struct wire *out, unsigned field, uint32_t row, const struct stack *stack,
 		    struct recorded_notes *notes)
 {
 	/* Most stacks never have one. */
@@ -192,7 +242,7 @@ static int note_put(struct wire *out, uint32_t row, const struct stack *stack,
 		    memcmp(stack->contents, note->contents, note->contents_len) != 0);
 	if (!path && !contents)
 		return 0;
-	mark = wire_open(out, VERDICT_NOTE);
+	mark = wire_open(out, field);
 	wire_uint(out, NOTE_ROW, row);
 	if (path) {
 		note_put_path(out, note->held_by, stack->held_by);
@@ -206,40 +256,41 @@ static int note_put(struct wire *out, uint32_t row, const struct stack *stack,
 	return err;
 }
 
-int recording_put_verdict(struct wire *out, unsigned field, const struct snapshot *s,
-			  const uint32_t *numbers, struct recorded_notes *notes)
+static int verdict_put_notes(struct recording_out *out, unsigned number, const void *from)
 {
-	const struct verdict *v = &s->verdict;
-	bool taken = v->state == VERDICT_TAKEN;
-	size_t mark, list;
+	const struct recorded_verdict *r = from;
 	int err = 0;
 
-	if (v->state == VERDICT_NOT_ASKED)
+	for (size_t i = 0; !err && i < r->from->stack_count; i++)
+		err = note_put(&out->chunk.body, number, r->numbers[i], &r->from->stacks[i],
+			       r->notes);
+	return err;
+}
+
+int recording_put_verdict(struct recording_out *out, unsigned field, const struct snapshot *s,
+			  const uint32_t *numbers, struct recorded_notes *notes)
+{
+	const struct recorded_verdict r = {
+		.v = s->verdict, .from = s, .numbers = numbers, .notes = notes};
+	bool taken = r.v.state == VERDICT_TAKEN;
+	size_t mark;
+	int err;
+
+	if (r.v.state == VERDICT_NOT_ASKED)
 		return 0;
-	mark = wire_open(out, field);
-	wire_uint(out, VERDICT_STATE, v->state);
-	if (v->state == VERDICT_REFUSED)
-		wire_string(out, VERDICT_REASON, v->reason);
-	wire_put_numbers(out, verdict_numbers, VERDICT_PAUSE_NS, VERDICT_UNREAD_BYTES, v);
-	wire_uint(out, VERDICT_APPROXIMATE, v->approximate);
-	list = wire_open(out, VERDICT_ROWS);
-	for (size_t i = 0; taken && i < s->stack_count; i++)
-		verdict_put_row(out, numbers[i], s->stacks[i].verdict);
-	wire_close(out, list);
-	if (taken && verdict_has_before(v)) {
-		list = wire_open(out, VERDICT_BEFORE);
-		verdict_put_row(out, 0, v->before);
-		wire_close(out, list);
-	}
-	if (taken && v->unjoined.count)
-		verdict_put_unjoined(out, s, numbers);
-	for (size_t i = 0; taken && !err && i < s->stack_count; i++)
-		err = note_put(out, numbers[i], &s->stacks[i], notes);
-	wire_close(out, mark);
+	mark = wire_open(&out->chunk.body, field);
+	err = fields_put(out, recording_verdict_fields, &r);
+	if (!err && taken && r.v.unjoined.count)
+		err = fields_put(out, unjoined_fields, &r);
+	if (!err && taken)
+		err = fields_put(out, notes_fields, &r);
+	wire_close(&out->chunk.body, mark);
 	return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
+
+static const char verdict_unread[] = "a verdict cannot be read";
 
 /* What follows a row's number. */
 static bool verdict_take_classes(struct wire_reader *list, struct amount classes[VERDICT_CLASSES])
@@ -256,54 +307,55 @@ static bool verdict_take_classes(struct wire_reader *list, struct amount classes
 	return true;
 }
 
-static bool verdict_take_rows(struct wire_reader list, struct snapshot *s)
+static int verdict_take_rows(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	while (wire_left(&list)) {
+	struct recorded_verdict *r = to;
+	struct wire_reader list = f->body;
+
+	while (f->type == WIRE_BYTES && wire_left(&list)) {
 		struct amount classes[VERDICT_CLASSES] = {0};
 		uint64_t row;
 
-		if (wire_read_varint(&list, &row) || row >= s->stack_count ||
+		if (wire_read_varint(&list, &row) || row >= r->to->stack_count ||
 		    !verdict_take_classes(&list, classes))
-			return false;
+			return recording_refuse(in, verdict_unread);
 		for (int i = 0; i < VERDICT_CLASSES; i++) {
-			s->stacks[row].verdict[i] = classes[i];
-			amount_add(&s->verdict.classes[i], &classes[i]);
+			r->to->stacks[row].verdict[i] = classes[i];
+			amount_add(&r->v.classes[i], &classes[i]);
 		}
 	}
-	return true;
+	return 0;
 }
 
-static bool verdict_take_before(struct wire_reader list, struct verdict *v)
+static int verdict_take_before(struct recording_in *in, const struct wire_field *f, void *to)
 {
+	struct recorded_verdict *r = to;
+	struct wire_reader list = f->body;
 	uint64_t row;
 
-	return !wire_read_varint(&list, &row) && verdict_take_classes(&list, v->before);
+	if (f->type != WIRE_BYTES)
+		return 0;
+	return wire_read_varint(&list, &row) || !verdict_take_classes(&list, r->v.before)
+		       ? recording_refuse(in, verdict_unread)
+		       : 0;
 }
 
-static bool verdict_take_unjoined(struct wire_reader list, struct snapshot *s)
+static int verdict_take_unjoined(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	while (wire_left(&list)) {
+	struct snapshot *s = ((struct recorded_verdict *)to)->to;
+	struct wire_reader list = f->body;
+
+	while (f->type == WIRE_BYTES && wire_left(&list)) {
 		struct unjoined_threads u;
 		uint64_t row;
 
 		if (wire_read_varint(&list, &row) || row >= s->stack_count ||
 		    wire_read_varint(&list, &u.count) || wire_read_varint(&list, &u.bytes) ||
 		    wire_read_varint(&list, &u.resident) || wire_read_varint(&list, &u.held))
-			return false;
+			return recording_refuse(in, verdict_unread);
 		s->stacks[row].unjoined = u;
 	}
-	return true;
-}
-
-static void verdict_take_number(struct verdict *v, const struct wire_field *f)
-{
-	if (f->field == VERDICT_STATE)
-		v->state = f->number <= VERDICT_TAKEN ? (enum verdict_state)f->number
-						      : VERDICT_NOT_ASKED;
-	else if (f->field == VERDICT_APPROXIMATE)
-		v->approximate = f->number;
-	else
-		wire_take_number(verdict_numbers, f, v);
+	return 0;
 }
 
 /* *path is NULL when it has no lines. 0, -EBADMSG or -ENOMEM. */
@@ -398,35 +450,37 @@ static int note_fill_all(struct snapshot *s, const struct recorded_notes *notes)
 	return 0;
 }
 
-static void verdict_take_reason(struct verdict *v, const struct wire_reader *body)
+static int verdict_take_reason(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	text_copy(v->reason, sizeof(v->reason), (const char *)body->at, wire_left(body),
-		  &text_for_terminal);
+	struct verdict *v = &((struct recorded_verdict *)to)->v;
+
+	(void)in;
+	if (f->type == WIRE_BYTES)
+		text_copy(v->reason, sizeof(v->reason), (const char *)f->body.at,
+			  wire_left(&f->body), &text_for_terminal);
+	return 0;
 }
 
-int recording_take_verdict(struct wire_reader message, struct snapshot *s,
+static int verdict_take_note(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	struct recorded_verdict *r = to;
+	int err = f->type == WIRE_BYTES ? note_take(f->body, r->to->stack_count, r->notes) : 0;
+
+	return err == -EBADMSG ? recording_refuse(in, verdict_unread) : err;
+}
+
+int recording_take_verdict(struct recording_in *in, struct wire_reader message, struct snapshot *s,
 			   struct recorded_notes *notes)
 {
-	struct wire_field f;
-	int got, err = 0;
+	const struct field *const tables[] = {recording_verdict_fields, unjoined_fields,
+					      notes_fields};
+	struct recorded_verdict r = {.v = s->verdict, .to = s, .notes = notes};
+	int err = 0;
 
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.type == WIRE_VARINT)
-			verdict_take_number(&s->verdict, &f);
-		else if (f.type != WIRE_BYTES)
-			continue;
-		else if (f.field == VERDICT_REASON)
-			verdict_take_reason(&s->verdict, &f.body);
-		else if (f.field == VERDICT_ROWS)
-			err = verdict_take_rows(f.body, s) ? 0 : -EBADMSG;
-		else if (f.field == VERDICT_BEFORE)
-			err = verdict_take_before(f.body, &s->verdict) ? 0 : -EBADMSG;
-		else if (f.field == VERDICT_UNJOINED_ROWS)
-			err = verdict_take_unjoined(f.body, s) ? 0 : -EBADMSG;
-		else if (f.field == VERDICT_NOTE)
-			err = note_take(f.body, s->stack_count, notes);
-	}
-	if (err || got < 0)
-		return err ? err : got;
-	return s->verdict.state == VERDICT_TAKEN ? note_fill_all(s, notes) : 0;
+	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
+		err = fields_take(in, tables[i], message, &r, verdict_unread);
+	if (r.v.state > VERDICT_TAKEN)
+		r.v.state = VERDICT_NOT_ASKED;
+	s->verdict = r.v;
+	return !err && r.v.state == VERDICT_TAKEN ? note_fill_all(s, notes) : err;
 }

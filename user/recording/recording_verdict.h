@@ -7,7 +7,7 @@
 #define MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H
 
 #include "user/model/snapshot.h"
-#include "user/recording/wire.h"
+#include "user/recording/fields.h"
 
 struct recorded_note;
 
@@ -27,11 +27,14 @@ void recorded_notes_free(struct recorded_notes *notes); /* empty afterwards */
  * Adds the field to the snapshot's message, if it has a verdict. numbers: the row of each stack. 0
  * or -ENOMEM.
  */
-int recording_put_verdict(struct wire *out, unsigned field, const struct snapshot *s,
+int recording_put_verdict(struct recording_out *out, unsigned field, const struct snapshot *s,
 			  const uint32_t *numbers, struct recorded_notes *notes);
 
-/* Reads it into a snapshot whose stacks are in the order of their rows. 0, -EBADMSG or -ENOMEM. */
-int recording_take_verdict(struct wire_reader message, struct snapshot *s,
+/* Reads it into a snapshot whose stacks are in the order of their rows. 0, -ENOMEM or
+   recording_refuse(). */
+int recording_take_verdict(struct recording_in *in, struct wire_reader message, struct snapshot *s,
 			   struct recorded_notes *notes);
+
+extern const struct field recording_verdict_fields[];
 
 #endif

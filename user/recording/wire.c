@@ -210,7 +210,7 @@ int wire_read_zigzag(struct wire_reader *reader, int64_t *value)
 	int err = wire_read_varint(reader, &raw);
 
 	if (!err)
-		*value = (int64_t)(raw >> 1 ^ (0 - (raw & 1)));
+		*value = wire_unzigzag(raw);
 	return err;
 }
 

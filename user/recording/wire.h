@@ -100,6 +100,12 @@ int wire_read_zigzag(struct wire_reader *reader, int64_t *value);
 /* Sets the member that is the field's. False: the table has none, or it is no varint. */
 bool wire_take_number(const struct wire_number *table, const struct wire_field *field, void *to);
 
+/* What wire_zigzag() has made a number of. */
+static inline int64_t wire_unzigzag(uint64_t number)
+{
+	return (int64_t)(number >> 1 ^ (0 - (number & 1)));
+}
+
 static inline size_t wire_left(const struct wire_reader *reader)
 {
 	return (size_t)(reader->end - reader->at);

@@ -99,11 +99,12 @@ int merged_add(struct merged *merged, const struct report *now)
 /* Those that are kept already are found again. */
 static int merged_keep_calls(struct merged *merged, struct report *sum)
 {
+	struct misuse_list *list = &sum->misuses[MISUSE_BY_GUARD];
 	int err = 0;
 
-	for (size_t i = 0; i < sum->snapshot->bad_access_count; i++) {
-		for (int call = 0; call < BAD_ACCESS_STACKS && !err; call++) {
-			struct reported_call *c = &sum->bad_accesses[i].calls[call];
+	for (size_t i = 0; i < list->count; i++) {
+		for (int call = 0; call < MISUSE_CALLS && !err; call++) {
+			struct reported_call *c = &list->items[i].calls[call];
 
 			if (c->frames)
 				err = frame_table_keep(merged->frames, &c->frames, &c->frame_count);

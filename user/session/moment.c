@@ -118,7 +118,7 @@ static void moment_drop_execed(struct moment *m)
 	for (size_t i = 0; i < m->count; i++) {
 		const struct snapshot *s = m->reports[i]->snapshot;
 
-		if (s->execed && !s->bad_access_count)
+		if (s->execed && !s->misuses[MISUSE_BY_GUARD].count)
 			report_free(m->reports[i]);
 		else
 			m->reports[n++] = m->reports[i];
@@ -214,7 +214,7 @@ static int moment_take(struct moment *m, const struct recording_item *item,
 		m->first_ns = m->first_ns ?: s->time_ns;
 		/* What has come since then had shown nothing. */
 		if (first && s->time_ns - s->elapsed_ns > m->first_ns)
-			s->bad_access_count = 0;
+			s->misuses[MISUSE_BY_GUARD].count = 0;
 		if (!source_recording_snapshot_is_late(m->recording, time, s) &&
 		    !(first && moment_find(m, s->target_id)))
 			return moment_put(m, s);
@@ -294,7 +294,7 @@ int moment_compare(struct moment *m, const struct filter_config *filter, struct 
 
 	for (size_t i = 0; !err && i < m->count; i++) {
 		err = suppress_stacks(filter, false, s, m->reports[i]);
-		suppress_bad(s, m->reports[i]);
+		suppress_all_misuses(s, m->reports[i]);
 		err = err ?: diff_add(diff, m->reports[i], is_new);
 	}
 	return err;

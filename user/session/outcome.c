@@ -4,7 +4,6 @@
 #include "bpf/lost_cause.h"
 #include "user/analysis/leaks.h"
 #include "user/base/util.h"
-#include "user/model/bad_free.h"
 
 /* Causes of loss by which whole processes are missing. */
 static const enum lost_cause of_children[] = {LOST_SHORT_CHILDREN, LOST_TARGETS_FULL, LOST_EVENTS,
@@ -15,10 +14,12 @@ void outcome_add(struct outcome *outcome, const struct report *last, bool verdic
 {
 	const struct snapshot *s = last->snapshot;
 
-	for (size_t i = 0; i < s->bad_free_count; i++)
-		outcome->found_leaks |= !last->bad_frees[i].suppressed;
-	for (size_t i = 0; i < s->bad_access_count; i++)
-		outcome->found_leaks |= !last->bad_accesses[i].suppressed;
+	for (int finder = 0; finder < MISUSE_FINDERS; finder++) {
+		const struct misuse_list *list = &last->misuses[finder];
+
+		for (size_t i = 0; i < list->count; i++)
+			outcome->found_leaks |= !list->items[i].suppressed;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(of_children); i++)
 		outcome->left_children |= s->lost[of_children[i]] != 0;
 	outcome->left_unseen |= s->growth.untraced != 0;

@@ -7,7 +7,6 @@
 #include "user/analysis/rank.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/model/bad_free.h"
 #include "user/session/kept.h"
 #include "user/session/merged.h"
 #include "user/session/suppressions.h"
@@ -124,18 +123,19 @@ static int pipeline_name_calls(struct pipeline *p, const struct report *r,
 	return err;
 }
 
-/* Bad frees and bad accesses. */
-static int pipeline_name_bad(struct pipeline *p, struct report *r)
+static int pipeline_name_misuses(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
 	/* A recording's have come with their names; those of a sum had theirs before. */
 	if (!p->source->ops->name_stack || r->snapshot->processes)
 		return 0;
-	for (size_t i = 0; !err && i < r->snapshot->bad_free_count; i++)
-		err = pipeline_name_calls(p, r, r->bad_frees[i].calls, BAD_FREE_STACKS);
-	for (size_t i = 0; !err && i < r->snapshot->bad_access_count; i++)
-		err = pipeline_name_calls(p, r, r->bad_accesses[i].calls, BAD_ACCESS_STACKS);
+	for (int finder = 0; finder < MISUSE_FINDERS; finder++) {
+		const struct misuse_list *list = &r->misuses[finder];
+
+		for (size_t i = 0; !err && i < list->count; i++)
+			err = pipeline_name_calls(p, r, list->items[i].calls, MISUSE_CALLS);
+	}
 	return err;
 }
 
@@ -154,14 +154,14 @@ static void pipeline_suppress_stacks(struct pipeline *p, struct report *r)
 		log_errno(err, "suppressions are not applied");
 }
 
-static void pipeline_suppress_bad(struct pipeline *p, struct report *r)
+static void pipeline_suppress_misuses(struct pipeline *p, struct report *r)
 {
-	int err = pipeline_name_bad(p, r);
+	int err = pipeline_name_misuses(p, r);
 
 	if (err)
 		log_errno(err, "suppressions are not applied");
 	else
-		suppress_bad(p->suppressions, r);
+		suppress_all_misuses(p->suppressions, r);
 }
 
 static void pipeline_note_time(struct pipeline *p, uint64_t time_ns)
@@ -220,7 +220,7 @@ static int pipeline_report(struct pipeline *p, struct kept *kept, struct report 
 	if (kept->to_show)
 		return 0;
 	pipeline_suppress_stacks(p, r);
-	pipeline_suppress_bad(p, r);
+	pipeline_suppress_misuses(p, r);
 	return p->config.viewed ? 0 : pipeline_print(p, kept, r);
 }
 
@@ -269,7 +269,7 @@ static int pipeline_merge(struct pipeline *p, struct kept *kept, struct report *
 	int err = kept->in_sum ? pipeline_round(p, false) : 0;
 
 	/* Of a sum nobody knows whose they are. */
-	err = err ?: pipeline_name_bad(p, now);
+	err = err ?: pipeline_name_misuses(p, now);
 	if (err)
 		return output_fail(p->output, err);
 	if (!now->snapshot->exited && !now->snapshot->execed) {
@@ -333,7 +333,7 @@ static int pipeline_take_report(struct pipeline *p, struct kept *kept, struct re
 		/* The outcome is about the processes themselves. */
 		if (p->config.outcome && final) {
 			pipeline_suppress_stacks(p, now);
-			pipeline_suppress_bad(p, now);
+			pipeline_suppress_misuses(p, now);
 		}
 	} else {
 		err = pipeline_report(p, kept, now);
@@ -377,7 +377,7 @@ static int pipeline_show_kept(struct pipeline *p, struct kept *table)
 		    pipeline_compare(p, kept->last, kept->before))
 			return output_fail(p->output, -ENOMEM);
 		pipeline_suppress_stacks(p, kept->last);
-		pipeline_suppress_bad(p, kept->last);
+		pipeline_suppress_misuses(p, kept->last);
 		pipeline_print(p, kept, kept->last);
 		kept->to_show = false;
 	}

@@ -63,44 +63,32 @@ int suppress_stacks(const struct filter_config *config, bool judged, struct supp
 	return err;
 }
 
-static void suppress_bad_frees(struct suppressions *s, struct report *report)
+/* By the stack of the touch or the free, or of the free that has found it. */
+static void suppress_misuse(struct suppressions *s, struct misuse *misuse)
 {
-	for (size_t i = 0; i < report->snapshot->bad_free_count; i++) {
-		struct bad_free *bad = &report->bad_frees[i];
-		const struct reported_call *call = &bad->calls[BAD_FREE_NOW];
+	bool now = misuse->calls[MISUSE_CALL_NOW].known;
+	const struct reported_call *call = &misuse->calls[now ? MISUSE_CALL_NOW : MISUSE_CALL_FREE];
 
-		bad_free_see_inlined(bad);
-		if (s && call->frames && !bad->suppressed)
-			bad->suppressed =
-				suppressions_match_free(s, call->frames, call->frame_count);
-	}
-}
-
-/* By the stack of the touch, or of the free that has found it. */
-static void suppress_bad_access(struct suppressions *s, struct bad_access *bad)
-{
-	bool touched = bad->calls[BAD_ACCESS_TOUCH].known;
-	const struct reported_call *call =
-		&bad->calls[touched ? BAD_ACCESS_TOUCH : BAD_ACCESS_FREE];
-	bool free = bad->kind == BAD_ACCESS_DOUBLE_FREE || bad->kind == BAD_ACCESS_INVALID_FREE;
-
-	if (!call->frames)
+	misuse_see_inlined(misuse);
+	if (!s || !call->frames || misuse->suppressed)
 		return;
-	bad->suppressed = free ? suppressions_match_free(s, call->frames, call->frame_count)
-			       : suppressions_match_access(s, call->frames, call->frame_count);
+	misuse->suppressed =
+		misuse_is_free(misuse)
+			? suppressions_match_free(s, call->frames, call->frame_count)
+			: suppressions_match_access(s, call->frames, call->frame_count);
 }
 
-void suppress_bad_accesses(struct suppressions *s, struct bad_access *list, size_t count)
+void suppress_misuses(struct suppressions *s, struct misuse *list, size_t count)
 {
-	for (size_t i = 0; s && i < count; i++)
-		suppress_bad_access(s, &list[i]);
+	for (size_t i = 0; i < count; i++)
+		suppress_misuse(s, &list[i]);
 }
 
 /* They are no leaks, of which only some snapshots are asked. */
-void suppress_bad(struct suppressions *s, struct report *report)
+void suppress_all_misuses(struct suppressions *s, struct report *report)
 {
-	suppress_bad_frees(s, report);
-	suppress_bad_accesses(s, report->bad_accesses, report->snapshot->bad_access_count);
+	for (int i = 0; i < MISUSE_FINDERS; i++)
+		suppress_misuses(s, report->misuses[i].items, report->misuses[i].count);
 }
 
 void suppress_close(struct suppressions *s)

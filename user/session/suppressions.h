@@ -27,10 +27,10 @@ bool suppress_wanted(const struct filter_config *config, bool judged, const stru
 int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
 		    struct report *report);
 
-/* The same for its bad frees and bad accesses, which must have their names. */
-void suppress_bad(struct suppressions *s, struct report *report);
-/* The same for bad accesses on their own. */
-void suppress_bad_accesses(struct suppressions *s, struct bad_access *list, size_t count);
+/* The same for its misuses, which must have their names. */
+void suppress_all_misuses(struct suppressions *s, struct report *report);
+/* The same for some on their own. */
+void suppress_misuses(struct suppressions *s, struct misuse *list, size_t count);
 
 /* Tells of unused ones and frees them. NULL is fine. */
 void suppress_close(struct suppressions *s);

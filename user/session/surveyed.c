@@ -7,7 +7,7 @@
 struct snapshot *surveyed_snapshot(const struct survey_report *report, const struct survey_row *row)
 {
 	const struct survey_kept *kept = row->kept;
-	struct bad_access *list = calloc(kept->bad_access_count + 1, sizeof(*list));
+	struct misuse *list = calloc(kept->bad_access_count + 1, sizeof(*list));
 	struct snapshot *s = calloc(1, sizeof(*s));
 
 	if (!s || !list) {
@@ -24,8 +24,7 @@ struct snapshot *surveyed_snapshot(const struct survey_report *report, const str
 		.surveyed = true,
 		.exited = row->ended,
 		.guard = kept->guards.state,
-		.bad_accesses = list,
-		.bad_access_count = kept->bad_access_count,
+		.misuses = {[MISUSE_BY_GUARD] = {list, kept->bad_access_count}},
 	};
 	s->guard.lost += kept->bad_accesses_left_out;
 	memcpy(s->comm, row->process.comm, sizeof(s->comm));

@@ -70,7 +70,7 @@ bool keep_ends_count(struct keep_ends *ends, struct survey_process *data)
 {
 	if (data->kept_counted || !guard_figures_bad(&data->kept.guards))
 		return false;
-	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+	for (int i = 0; i < MISUSE_GUARDED_KINDS; i++)
 		ends->bad_accesses[i] += data->kept.guards.bad_accesses[i];
 	data->kept_counted = true;
 	return true;

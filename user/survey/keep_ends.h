@@ -24,7 +24,7 @@ struct keep_end {
 struct keep_ends {
 	struct keep_end *list;
 	size_t count;
-	uint64_t bad_accesses[BAD_ACCESS_KINDS]; /* of all that have ended so far */
+	uint64_t bad_accesses[MISUSE_GUARDED_KINDS]; /* of all that have ended so far */
 	bool told_full;
 };
 

@@ -30,7 +30,7 @@ static int keep_figures_keep_frames(struct survey_kept *kept, struct frame_table
 	int err = 0;
 
 	for (size_t i = 0; i < kept->bad_access_count && !err; i++) {
-		for (int call = 0; call < BAD_ACCESS_STACKS && !err; call++) {
+		for (int call = 0; call < MISUSE_CALLS && !err; call++) {
 			struct reported_call *c = &kept->bad_accesses[i].calls[call];
 
 			if (c->frames)

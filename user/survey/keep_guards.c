@@ -9,7 +9,7 @@
 #define BAD_ACCESSES_MAX 16
 
 /* Of a list in which what is suppressed comes last, what has no room is counted. */
-static void cut_list(struct survey_kept *kept, const struct bad_access *list, size_t count)
+static void cut_list(struct survey_kept *kept, const struct misuse *list, size_t count)
 {
 	kept->bad_access_count = count < BAD_ACCESSES_MAX ? count : BAD_ACCESSES_MAX;
 	for (size_t i = kept->bad_access_count; i < count; i++) {
@@ -32,8 +32,8 @@ void keep_guards_read(struct trace *trace, struct target *target, struct suppres
 	if (!guard_figures_bad(&kept->guards) ||
 	    trace_read_bad_accesses(trace, target, named, &data->bad_accesses, &count))
 		return;
-	suppress_bad_accesses(suppressions, data->bad_accesses, count);
-	bad_accesses_sort(data->bad_accesses, count);
+	suppress_misuses(suppressions, data->bad_accesses, count);
+	misuses_sort(data->bad_accesses, count);
 	kept->bad_accesses = data->bad_accesses;
 	cut_list(kept, data->bad_accesses, count);
 }

@@ -55,7 +55,7 @@ static void report_ends_join(struct survey_end *to, const struct survey_end *fro
 	to->growth += from->growth;
 	to->live_bytes += from->live_bytes;
 	to->suppressed += from->suppressed;
-	for (int i = 0; i < BAD_ACCESS_KINDS; i++)
+	for (int i = 0; i < MISUSE_GUARDED_KINDS; i++)
 		to->bad_accesses[i] += from->bad_accesses[i];
 }
 

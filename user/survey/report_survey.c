@@ -115,8 +115,8 @@ static void report_survey_suppress(struct report_survey *r, const struct survey_
 
 		if (!kept)
 			continue;
-		suppress_bad_accesses(r->suppressions, kept->bad_accesses, kept->bad_access_count);
-		bad_accesses_sort(kept->bad_accesses, kept->bad_access_count);
+		suppress_misuses(r->suppressions, kept->bad_accesses, kept->bad_access_count);
+		misuses_sort(kept->bad_accesses, kept->bad_access_count);
 	}
 }
 

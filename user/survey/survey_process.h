@@ -19,11 +19,11 @@ struct survey_process {
 	bool named;			 /* that is all there is to be known */
 	uint64_t read_at; /* history_process.samples when the control group was read */
 
-	struct survey_kept kept; /* with kept_named or kept_last */
-	bool kept_named;	 /* a filter of --keep names it */
-	bool kept_last;		 /* kept has what it had done when it ended or was given up */
-	bool kept_counted;	 /* with kept_last: its end has been noted (keep_ends.h) */
-	struct bad_access *bad_accesses; /* of kept */
+	struct survey_kept kept;     /* with kept_named or kept_last */
+	bool kept_named;	     /* a filter of --keep names it */
+	bool kept_last;		     /* kept has what it had done when it ended or was given up */
+	bool kept_counted;	     /* with kept_last: its end has been noted (keep_ends.h) */
+	struct misuse *bad_accesses; /* of kept */
 	struct survey_drill drill;
 	bool drilled;		/* drill says something */
 	bool refused;		/* cannot have probes */

@@ -20,10 +20,9 @@
 #include "user/stacks/slots.h"
 
 /* As bpf/guard.bpf.c has them. */
-_Static_assert(BAD_ACCESS_OVERFLOW == 0 && BAD_ACCESS_UNDERFLOW == 1 &&
-		       BAD_ACCESS_USE_AFTER_FREE == 2 && BAD_ACCESS_SLACK_OVERWRITE == 3 &&
-		       BAD_ACCESS_DOUBLE_FREE == 4 && BAD_ACCESS_INVALID_FREE == 5 &&
-		       BAD_ACCESS_KINDS == GUARD_TOUCHED_AMID,
+_Static_assert(MISUSE_OVERFLOW == 0 && MISUSE_UNDERFLOW == 1 && MISUSE_USE_AFTER_FREE == 2 &&
+		       MISUSE_SLACK_OVERWRITE == 3 && MISUSE_DOUBLE_FREE == 4 &&
+		       MISUSE_INVALID_FREE == 5 && MISUSE_GUARDED_KINDS == GUARD_TOUCHED_AMID,
 	       "ABI");
 
 /*
@@ -130,20 +129,21 @@ static enum access_mode access_mode_in(const struct trace *trace, const struct b
 {
 	const struct bad_access_modes *known;
 
-	if (key->kind == BAD_ACCESS_SLACK_OVERWRITE)
+	if (key->kind == MISUSE_SLACK_OVERWRITE)
 		return ACCESS_WRITE;
 	known = modes_find(trace, key);
 	return known ? known->mode : ACCESS_UNKNOWN;
 }
 
-static void bad_access_fill(struct bad_access *to, const struct trace *trace,
+static void bad_access_fill(struct misuse *to, const struct trace *trace,
 			    const struct bad_access_key *key, const struct bad_access_value *value)
 {
-	*to = (struct bad_access){
+	*to = (struct misuse){
+		.finder = MISUSE_BY_GUARD,
 		.kind = key->kind,
 		.mode = access_mode_in(trace, key),
 		.count = value->count,
-		.offset = value->offset,
+		.address = value->block + (uint64_t)value->offset,
 		.block = value->block,
 		.size = value->size,
 		.thread = value->tid,
@@ -151,13 +151,12 @@ static void bad_access_fill(struct bad_access *to, const struct trace *trace,
 	};
 	memcpy(to->comm, value->comm, sizeof(to->comm));
 	to->comm[sizeof(to->comm) - 1] = '\0';
-	slot_call_fill(&to->calls[BAD_ACCESS_ALLOC], trace, key->target_id, key->alloc_slot);
-	slot_call_fill(&to->calls[BAD_ACCESS_FREE], trace, key->target_id, key->free_slot);
-	slot_call_fill(&to->calls[BAD_ACCESS_TOUCH], trace, key->target_id, key->touch_slot);
+	slot_call_fill(&to->calls[MISUSE_CALL_ALLOC], trace, key->target_id, key->alloc_slot);
+	slot_call_fill(&to->calls[MISUSE_CALL_FREE], trace, key->target_id, key->free_slot);
+	slot_call_fill(&to->calls[MISUSE_CALL_NOW], trace, key->target_id, key->touch_slot);
 }
 
-int bad_accesses_read(struct trace *trace, uint32_t target_id, struct bad_access **list,
-		      size_t *count)
+int bad_accesses_read(struct trace *trace, uint32_t target_id, struct misuse **list, size_t *count)
 {
 	int fd = bpf_map__fd(trace->skel->maps.bad_accesses);
 	struct bad_access_key key, *previous = NULL;
@@ -170,18 +169,18 @@ int bad_accesses_read(struct trace *trace, uint32_t target_id, struct bad_access
 
 		previous = &key;
 		if (key.target_id != target_id || bpf_map_lookup_elem(fd, &key, &value) ||
-		    key.kind >= BAD_ACCESS_KINDS)
+		    key.kind >= MISUSE_GUARDED_KINDS)
 			continue;
 		if (!RESERVE_ITEM(*list, *count, room, 16))
 			return -ENOMEM;
 		bad_access_fill(&(*list)[(*count)++], trace, &key, &value);
 	}
-	bad_accesses_sort(*list, *count);
+	misuses_sort(*list, *count);
 	return 0;
 }
 
 int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
-			    struct bad_access **list, size_t *count)
+			    struct misuse **list, size_t *count)
 {
 	int err;
 
@@ -189,7 +188,7 @@ int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t n
 	*count = 0;
 	err = bad_accesses_read(trace, target->id, list, count);
 	for (size_t i = 0; i < *count && i < named; i++) {
-		for (int call = 0; !err && call < BAD_ACCESS_STACKS; call++) {
+		for (int call = 0; !err && call < MISUSE_CALLS; call++) {
 			struct reported_call *c = &(*list)[i].calls[call];
 
 			if (c->known)
@@ -223,7 +222,8 @@ void bad_accesses_sum(struct trace *trace, struct target *only)
 			target = key.target_id == only->id ? only : NULL;
 		else
 			target = target_by_id(trace, key.target_id);
-		if (target && key.kind < BAD_ACCESS_KINDS && !bpf_map_lookup_elem(fd, &key, &value))
+		if (target && key.kind < MISUSE_GUARDED_KINDS &&
+		    !bpf_map_lookup_elem(fd, &key, &value))
 			target->bad_accesses[key.kind] += value.count;
 	}
 }

@@ -13,8 +13,7 @@ void bad_accesses_touched(struct trace *trace, struct target *target,
 			  const struct guard_touch_event *event);
 
 /* Adds what was wrong in the target to an empty list, to be freed. 0 or -ENOMEM. */
-int bad_accesses_read(struct trace *trace, uint32_t target_id, struct bad_access **list,
-		      size_t *count);
+int bad_accesses_read(struct trace *trace, uint32_t target_id, struct misuse **list, size_t *count);
 
 /* target->bad_accesses of `only` this one, which may have just ended; NULL: of all of them. */
 void bad_accesses_sum(struct trace *trace, struct target *only);

@@ -438,7 +438,8 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
 	guarded_read(trace->patches, target_patched(target), &s->guard);
-	if (bad_accesses_read(trace, target->id, &s->bad_accesses, &s->bad_access_count))
+	if (bad_accesses_read(trace, target->id, &s->misuses[MISUSE_BY_GUARD].items,
+			      &s->misuses[MISUSE_BY_GUARD].count))
 		log_error("no memory for the list of bad accesses");
 	*out = s;
 	return 0;

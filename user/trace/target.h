@@ -10,7 +10,7 @@
 
 #include "user/base/hash.h"
 #include "user/freeze/freeze.h"
-#include "user/model/bad_access.h"
+#include "user/model/guard_state.h"
 #include "user/model/loss_room.h"
 #include "user/model/process_end.h"
 #include "user/target/image.h"
@@ -74,7 +74,7 @@ struct target {
 	char refusal[REASON_MAX];  /* target_refusal() */
 	struct patched *patched;   /* its gates and guards: target_patched() */
 	bool variables_told;	   /* trace_name_tls() has said that its time was over */
-	uint64_t bad_accesses[BAD_ACCESS_KINDS]; /* of each kind, at the last trace_sum_live() */
+	uint64_t bad_accesses[MISUSE_GUARDED_KINDS]; /* of each kind, at the last trace_sum_live() */
 	uint64_t live_bytes;			 /* trace_sum_live() */
 	double live_variance;			 /* of that */
 	bool layered;				 /* has several allocators */

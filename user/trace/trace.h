@@ -14,7 +14,7 @@
 #include "user/base/reason.h"
 #include "user/trace/trace_options.h"
 
-struct bad_access;
+struct misuse;
 struct frame;
 struct guard_figures;
 struct heap_image;
@@ -200,7 +200,7 @@ void trace_read_guards(struct trace *trace, struct target *target, struct guard_
  * has them. 0, and *list to be freed; or -ENOMEM.
  */
 int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
-			    struct bad_access **list, size_t *count);
+			    struct misuse **list, size_t *count);
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target);
 /* A place for the user of the trace to keep something per target. */
 void **target_user_data(struct target *target);

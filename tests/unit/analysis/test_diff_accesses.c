@@ -24,34 +24,35 @@ static const struct frame *const moved_loads[] = {&moved, &in_main};
 static const struct frame *const stores[] = {&in_store, &in_main};
 static const struct frame *const nameless[] = {&without_name, &in_main};
 
-static struct bad_access bad_by(const struct frame *const frames[2], enum access_mode mode,
-				uint64_t count)
+static struct misuse bad_by(const struct frame *const frames[2], enum access_mode mode,
+			    uint64_t count)
 {
-	return (struct bad_access){
-		.kind = BAD_ACCESS_OVERFLOW,
+	return (struct misuse){
+		.finder = MISUSE_BY_GUARD,
+		.kind = MISUSE_OVERFLOW,
 		.mode = mode,
 		.count = count,
+		.address = 0x1000,
 		.block = 0x1000,
 		.size = 16,
-		.calls = {[BAD_ACCESS_TOUCH] = {.known = true, .frames = frames, .frame_count = 2}},
+		.calls = {[MISUSE_CALL_NOW] = {.known = true, .frames = frames, .frame_count = 2}},
 	};
 }
 
-static void add_side(struct diff *diff, struct snapshot *s, struct bad_access *list, size_t count,
+static void add_side(struct diff *diff, struct snapshot *s, struct misuse *list, size_t count,
 		     bool is_new)
 {
 	struct report *report;
 
 	s->guard.asked = true;
 	s->guard.guarded = 100;
-	s->bad_accesses = list;
-	s->bad_access_count = count;
+	s->misuses[MISUSE_BY_GUARD] = (struct misuse_list){list, count};
 	report = report_borrow(s);
 	assert_int_equal(diff_add(diff, report, is_new), 0);
 	report_drop(report);
 }
 
-static void add(struct diff *diff, struct bad_access bad, bool is_new)
+static void add(struct diff *diff, struct misuse bad, bool is_new)
 {
 	struct snapshot s = {.pid = 1};
 
@@ -63,7 +64,7 @@ static void is(const struct compared_access *access, uint64_t old, uint64_t now,
 {
 	assert_int_equal(access->old, old);
 	assert_int_equal(access->now, now);
-	assert_int_equal(access->bad.mode, mode);
+	assert_int_equal(access->misuse.mode, mode);
 }
 
 static void by_functions(void **state)
@@ -83,8 +84,8 @@ static void by_functions(void **state)
 	is(&c->accesses[0], 0, 2, ACCESS_READ);
 	is(&c->accesses[1], 3, 5, ACCESS_READ);
 	/* The one that shows where it is now. */
-	assert_ptr_equal(c->accesses[1].bad.calls[BAD_ACCESS_TOUCH].frames, moved_loads);
-	assert_int_equal(c->accesses[1].bad.count, 5);
+	assert_ptr_equal(c->accesses[1].misuse.calls[MISUSE_CALL_NOW].frames, moved_loads);
+	assert_int_equal(c->accesses[1].misuse.count, 5);
 	is(&c->accesses[2], 1, 0, ACCESS_WRITE);
 	assert_int_equal(c->access_counts[PRESENCE_NEW], 1);
 	assert_int_equal(c->access_counts[PRESENCE_BOTH], 1);
@@ -98,19 +99,19 @@ static void by_functions(void **state)
 /* One kind, one stack: yet what writes now is new where it only read. */
 static void by_mode(void **state)
 {
-	struct bad_access freed = bad_by(loads, ACCESS_READ, 1);
+	struct misuse freed = bad_by(loads, ACCESS_READ, 1);
 	struct diff *diff = diff_new();
 	const struct comparison *c;
 
 	(void)state;
-	freed.kind = BAD_ACCESS_USE_AFTER_FREE;
+	freed.kind = MISUSE_USE_AFTER_FREE;
 	add(diff, bad_by(loads, ACCESS_READ, 1), false);
 	add(diff, bad_by(loads, ACCESS_WRITE, 1), true);
 	add(diff, freed, true);
 	c = diff_finish(diff, false);
 	assert_int_equal(c->access_count, 3);
 	is(&c->accesses[0], 0, 1, ACCESS_WRITE);
-	assert_int_equal(c->accesses[1].bad.kind, BAD_ACCESS_USE_AFTER_FREE);
+	assert_int_equal(c->accesses[1].misuse.kind, MISUSE_USE_AFTER_FREE);
 	is(&c->accesses[2], 1, 0, ACCESS_READ);
 	diff_free(diff);
 }
@@ -137,7 +138,7 @@ static void by_unknown_mode(void **state)
 
 static void left_out(void **state)
 {
-	struct bad_access list[2] = {bad_by(loads, ACCESS_READ, 1), bad_by(stores, ACCESS_READ, 2)};
+	struct misuse list[2] = {bad_by(loads, ACCESS_READ, 1), bad_by(stores, ACCESS_READ, 2)};
 	struct snapshot s = {.pid = 1, .guard.lost = 7};
 	struct diff *diff = diff_new();
 	const struct comparison *c;
@@ -159,7 +160,7 @@ static void left_out(void **state)
 static void replaced(void **state)
 {
 	struct stack stack = {.id = 1, .live = {10, 1}};
-	struct bad_access bad = bad_by(loads, ACCESS_READ, 1);
+	struct misuse bad = bad_by(loads, ACCESS_READ, 1);
 	struct snapshot s = {.pid = 1, .execed = true, .stacks = &stack, .stack_count = 1};
 	struct diff *diff = diff_new();
 	const struct comparison *c;

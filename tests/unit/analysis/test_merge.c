@@ -241,10 +241,14 @@ static void test_guards(void **state)
 					    .stack_id = 2,
 					    .frames = frames,
 					    .frame_count = 1};
-	struct bad_access some[] = {{.kind = BAD_ACCESS_OVERFLOW, .count = 3, .thread = 7},
-				    {.kind = BAD_ACCESS_UNDERFLOW, .count = 1}},
-			  others[] = {{.kind = BAD_ACCESS_UNDERFLOW, .count = 5, .thread = 8},
-				      {.kind = BAD_ACCESS_OVERFLOW, .count = 2}};
+	struct misuse some[] =
+		{{.finder = MISUSE_BY_GUARD, .kind = MISUSE_OVERFLOW, .count = 3, .thread = 7},
+		 {.finder = MISUSE_BY_GUARD, .kind = MISUSE_UNDERFLOW, .count = 1}},
+		      others[] = {{.finder = MISUSE_BY_GUARD,
+				   .kind = MISUSE_UNDERFLOW,
+				   .count = 5,
+				   .thread = 8},
+				  {.finder = MISUSE_BY_GUARD, .kind = MISUSE_OVERFLOW, .count = 2}};
 	struct snapshot a = {.comm = "x",
 			     .guard = {.asked = true,
 				       .on = true,
@@ -254,8 +258,7 @@ static void test_guards(void **state)
 				       .amid = 2,
 				       .unseen = 3,
 				       .oldest_free_ms = 70},
-			     .bad_accesses = some,
-			     .bad_access_count = 2},
+			     .misuses = {[MISUSE_BY_GUARD] = {some, 2}}},
 			b = {.comm = "x",
 			     .guard = {.asked = true,
 				       .reason = "why not",
@@ -264,30 +267,29 @@ static void test_guards(void **state)
 				       .amid = 1,
 				       .unseen = 4,
 				       .oldest_free_ms = 30},
-			     .bad_accesses = others,
-			     .bad_access_count = 2};
+			     .misuses = {[MISUSE_BY_GUARD] = {others, 2}}};
 	struct report *list[2], *sum;
-	const struct bad_access *bad;
+	const struct misuse *bad;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		some[i].calls[BAD_ACCESS_ALLOC] = others[i].calls[BAD_ACCESS_ALLOC] = alloc;
-		some[i].calls[BAD_ACCESS_TOUCH] = others[i].calls[BAD_ACCESS_TOUCH] = touch;
+		some[i].calls[MISUSE_CALL_ALLOC] = others[i].calls[MISUSE_CALL_ALLOC] = alloc;
+		some[i].calls[MISUSE_CALL_NOW] = others[i].calls[MISUSE_CALL_NOW] = touch;
 	}
 	/* That one was touched elsewhere. */
-	others[1].calls[BAD_ACCESS_TOUCH].stack_id = 3;
+	others[1].calls[MISUSE_CALL_NOW].stack_id = 3;
 	list[0] = report_borrow(&a);
 	list[1] = report_borrow(&b);
 	assert_int_equal(merge_reports((const struct report *const *)list, 2, NULL, &sum), 0);
-	bad = sum->bad_accesses;
-	assert_int_equal(sum->snapshot->bad_access_count, 3);
+	bad = sum->misuses[MISUSE_BY_GUARD].items;
+	assert_int_equal(sum->snapshot->misuses[MISUSE_BY_GUARD].count, 3);
 	assert_int_equal(bad[0].count, 3);
 	assert_int_equal(bad[0].thread, 7);
 	assert_int_equal(bad[1].count, 2);
-	assert_int_equal(bad[1].calls[BAD_ACCESS_TOUCH].stack_id, 3);
-	assert_int_equal(bad[2].kind, BAD_ACCESS_UNDERFLOW);
+	assert_int_equal(bad[1].calls[MISUSE_CALL_NOW].stack_id, 3);
+	assert_int_equal(bad[2].kind, MISUSE_UNDERFLOW);
 	assert_int_equal(bad[2].count, 6);
-	assert_ptr_equal(bad[2].calls[BAD_ACCESS_TOUCH].frames, frames);
+	assert_ptr_equal(bad[2].calls[MISUSE_CALL_NOW].frames, frames);
 	assert_true(sum->snapshot->guard.asked && sum->snapshot->guard.on);
 	assert_string_equal(sum->snapshot->guard.reason, "why not");
 	assert_int_equal(sum->snapshot->guard.period, 10);

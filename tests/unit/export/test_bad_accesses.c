@@ -17,7 +17,7 @@
 #define SHOWN 8
 
 struct moment {
-	struct bad_access bad[SHOWN];
+	struct misuse bad[SHOWN];
 	struct snapshot s;
 };
 
@@ -30,13 +30,13 @@ static struct reported_call a_call(uint64_t id, bool named)
 				      .frame_count = named ? 3 : 0};
 }
 
-/* Which calls are known of each, as bits by enum bad_access_stack. */
-#define ALLOC (1u << BAD_ACCESS_ALLOC)
-#define FREE  (1u << BAD_ACCESS_FREE)
-#define TOUCH (1u << BAD_ACCESS_TOUCH)
+/* Which calls are known of each, as bits by enum misuse_call. */
+#define ALLOC (1u << MISUSE_CALL_ALLOC)
+#define FREE  (1u << MISUSE_CALL_FREE)
+#define TOUCH (1u << MISUSE_CALL_NOW)
 
 static const struct {
-	enum bad_access_kind kind;
+	enum misuse_kind kind;
 	enum access_mode mode;
 	uint64_t count;
 	int64_t offset;
@@ -45,36 +45,37 @@ static const struct {
 	int value;
 	unsigned calls;
 } rows[SHOWN] = {
-	{BAD_ACCESS_OVERFLOW, ACCESS_WRITE, 5, 103, 0x1000, 100, "shop\x1b[2J", -1, ALLOC | TOUCH},
-	{BAD_ACCESS_OVERFLOW, ACCESS_UNKNOWN, 1, 128, 0x2000, 128, "worker", -1, ALLOC | TOUCH},
-	{BAD_ACCESS_UNDERFLOW, ACCESS_READ, 1, -1, 0x1000, 40, "shop", -1, ALLOC | TOUCH},
-	{BAD_ACCESS_USE_AFTER_FREE, ACCESS_READ, 1200, 8, 0x3000, 64, "", -1, ALLOC | FREE | TOUCH},
-	{BAD_ACCESS_SLACK_OVERWRITE, ACCESS_WRITE, 1, 101, 0x4000, 100, "a", 0x41, ALLOC | FREE},
-	{BAD_ACCESS_DOUBLE_FREE, ACCESS_UNKNOWN, 1, 0, 0x5000, 24, "shop", -1,
-	 ALLOC | FREE | TOUCH},
-	{BAD_ACCESS_INVALID_FREE, ACCESS_UNKNOWN, 1, 16, 0x6000, 24, "shop", -1, ALLOC | TOUCH},
+	{MISUSE_OVERFLOW, ACCESS_WRITE, 5, 103, 0x1000, 100, "shop\x1b[2J", -1, ALLOC | TOUCH},
+	{MISUSE_OVERFLOW, ACCESS_UNKNOWN, 1, 128, 0x2000, 128, "worker", -1, ALLOC | TOUCH},
+	{MISUSE_UNDERFLOW, ACCESS_READ, 1, -1, 0x1000, 40, "shop", -1, ALLOC | TOUCH},
+	{MISUSE_USE_AFTER_FREE, ACCESS_READ, 1200, 8, 0x3000, 64, "", -1, ALLOC | FREE | TOUCH},
+	{MISUSE_SLACK_OVERWRITE, ACCESS_WRITE, 1, 101, 0x4000, 100, "a", 0x41, ALLOC | FREE},
+	{MISUSE_DOUBLE_FREE, ACCESS_UNKNOWN, 1, 0, 0x5000, 24, "shop", -1, ALLOC | FREE | TOUCH},
+	{MISUSE_INVALID_FREE, ACCESS_UNKNOWN, 1, 16, 0x6000, 24, "shop", -1, ALLOC | TOUCH},
 	/* Of a place that has no block any more. */
-	{BAD_ACCESS_INVALID_FREE, ACCESS_UNKNOWN, 1, 0, 0, 0, "shop", -1, TOUCH},
+	{MISUSE_INVALID_FREE, ACCESS_UNKNOWN, 1, 0, 0, 0, "shop", -1, TOUCH},
 };
 
 /* The count of the first rises, and the names of the second's touch come with the third snapshot. */
-static struct bad_access make_one(unsigned i, size_t row)
+static struct misuse make_one(unsigned i, size_t row)
 {
-	struct bad_access bad = {.kind = rows[row].kind,
-				 .mode = rows[row].mode,
-				 .count = rows[row].count + (row ? 0 : i),
-				 .offset = rows[row].offset,
-				 .block = rows[row].block,
-				 .size = rows[row].size,
-				 .thread = 7 + (uint32_t)row,
-				 .value = rows[row].value};
+	struct misuse bad = {.finder = MISUSE_BY_GUARD,
+			     .kind = rows[row].kind,
+			     .mode = rows[row].mode,
+			     .count = rows[row].count + (row ? 0 : i),
+			     .address = rows[row].block + (uint64_t)rows[row].offset,
+			     .block = rows[row].block,
+			     .size = rows[row].size,
+			     .thread = 7 + (uint32_t)row,
+			     .value = rows[row].value};
 
 	strcpy(bad.comm, rows[row].comm);
-	for (unsigned call = 0; call < BAD_ACCESS_STACKS; call++) {
-		bool late = row == 1 && call == BAD_ACCESS_TOUCH;
+	for (unsigned call = 0; call < MISUSE_CALLS; call++) {
+		bool late = row == 1 && call == MISUSE_CALL_NOW;
 
+		/* From where it was allocated on, as the kernel has them. */
 		if (rows[row].calls & 1u << call)
-			bad.calls[call] = a_call(late ? 9 : call + 1, !late || i > 1);
+			bad.calls[call] = a_call(late ? 9 : MISUSE_CALLS - call, !late || i > 1);
 	}
 	return bad;
 }
@@ -104,10 +105,9 @@ static void make(unsigned i, struct moment *m)
 				     .lost = i == 3 ? 2 : 0};
 	for (size_t row = 0; row < SHOWN; row++)
 		m->bad[row] = make_one(i, row);
-	m->s.bad_accesses = m->bad;
 	/* None first, then more, and not in the order in which they are shown. */
-	m->s.bad_access_count = i ? SHOWN - 3 + i : 0;
-	bad_accesses_sort(m->bad, m->s.bad_access_count);
+	m->s.misuses[MISUSE_BY_GUARD] = (struct misuse_list){m->bad, i ? SHOWN - 3 + i : 0};
+	misuses_sort(m->bad, m->s.misuses[MISUSE_BY_GUARD].count);
 }
 
 static char *as(const char *format, bool verbose, const struct snapshot *s)
@@ -165,7 +165,7 @@ static void suppressed(void **state)
 
 	(void)state;
 	make(1, &m);
-	for (size_t i = 1; i < m.s.bad_access_count; i++)
+	for (size_t i = 1; i < m.s.misuses[MISUSE_BY_GUARD].count; i++)
 		m.bad[i].suppressed = "known";
 	shown = as("text", false, &m.s);
 	assert_non_null(strstr(shown, "\nbad    heap buffer overflow, 6 times; the first: WRITE"));
@@ -208,7 +208,7 @@ static void page(void **state)
 		strstr(html, "\"bad_accesses\":[\n[\"heap buffer overflow, 8 times; the first: "
 			     "WRITE 3 bytes after the end of a 100-byte block, by thread 7 (shop"));
 	assert_non_null(strstr(html, "[\"read\",1,2],[\"freed before\",1,2],[\"allocated\",1,2]"));
-	m.s.bad_access_count = 0;
+	m.s.misuses[MISUSE_BY_GUARD].count = 0;
 	without = as("html", false, &m.s);
 	assert_null(strstr(without, "\"bad_accesses\":"));
 }
@@ -266,7 +266,7 @@ static void unchanged_is_small(void **state)
 	make(0, &m);
 	sample_growth(w, out, &m.s);
 	none = sample_growth(w, out, &m.s);
-	m.s.bad_access_count = SHOWN;
+	m.s.misuses[MISUSE_BY_GUARD].count = SHOWN;
 	sample_growth(w, out, &m.s);
 	same = sample_growth(w, out, &m.s);
 	m.bad[0].count++;

@@ -15,7 +15,6 @@
 #include "tests/unit/sample_snapshot.h"
 #include "bpf/kinds.h"
 #include "user/base/util.h"
-#include "user/model/bad_free.h"
 #include "user/model/comparison.h"
 
 /* ESC, CSI in one character, DEL, RIGHT-TO-LEFT OVERRIDE, BEL, LINE SEPARATOR; no UTF-8 last. */
@@ -39,8 +38,8 @@ struct hostile {
 	const struct frame *list[3];
 	struct stack stack;
 	struct scope scope;
-	struct bad_free bad_free;
-	struct bad_access bad_access;
+	struct misuse bad_free;
+	struct misuse bad_access;
 	char *cmdline[3];
 	struct module_map map;
 	struct snapshot snapshot;
@@ -51,26 +50,26 @@ static void hostile_fill_faults(struct hostile *h)
 {
 	const struct reported_call call = {.known = true, .frames = h->list, .frame_count = 3};
 
-	h->bad_free = (struct bad_free){.kind = BAD_FREE_INSIDE,
+	h->bad_free = (struct misuse){.finder = MISUSE_BY_CHECK,
+				      .kind = MISUSE_INSIDE_BLOCK,
+				      .count = 1,
+				      .calls = {call, call, call},
+				      .suppressed = NULL};
+	h->bad_access = (struct misuse){.finder = MISUSE_BY_GUARD,
+					.kind = MISUSE_USE_AFTER_FREE,
 					.count = 1,
-					.calls = {call, call, call},
-					.suppressed = NULL};
-	h->bad_access = (struct bad_access){.kind = BAD_ACCESS_USE_AFTER_FREE,
-					    .count = 1,
-					    .thread = 1,
-					    .comm = "t\x1bZ\xc2\x9bZ\x7fZ\aZ",
-					    .calls = {call, call, call}};
+					.thread = 1,
+					.comm = "t\x1bZ\xc2\x9bZ\x7fZ\aZ",
+					.calls = {call, call, call}};
 	h->scope = (struct scope){.function = (char *)NAME("scope"),
 				  .tag = (char *)NAME("tag"),
 				  .calls = 1,
 				  .kept = {1, 1},
 				  .live = {1, 1}};
 	h->snapshot.frees_checked = true;
-	h->snapshot.bad_frees = &h->bad_free;
-	h->snapshot.bad_free_count = 1;
+	h->snapshot.misuses[MISUSE_BY_CHECK] = (struct misuse_list){&h->bad_free, 1};
 	h->snapshot.guard = (struct guard_state){.asked = true, .reason = NAME("reason")};
-	h->snapshot.bad_accesses = &h->bad_access;
-	h->snapshot.bad_access_count = 1;
+	h->snapshot.misuses[MISUSE_BY_GUARD] = (struct misuse_list){&h->bad_access, 1};
 	h->snapshot.scoped = true;
 	h->snapshot.scopes = (struct scopes_list){.items = &h->scope, .count = 1};
 	h->stack.scope = 1;
@@ -118,14 +117,12 @@ static void hostile_fill(struct hostile *h)
 	h->report = report_borrow(&h->snapshot);
 	h->report->place = (struct report_place){NAME("unit"), NAME("container"), NAME("pod"),
 						 NAME("space/pod")};
-	h->report->bad_frees = h->snapshot.bad_frees;
-	h->report->bad_accesses = h->snapshot.bad_accesses;
+	memcpy(h->report->misuses, h->snapshot.misuses, sizeof(h->report->misuses));
 }
 
 static void hostile_drop(struct hostile *h)
 {
-	h->report->bad_frees = NULL;
-	h->report->bad_accesses = NULL;
+	memset(h->report->misuses, 0, sizeof(h->report->misuses));
 	report_drop(h->report);
 	free(h->snapshot.maps);
 }

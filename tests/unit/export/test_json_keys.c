@@ -15,7 +15,6 @@
 #include "tests/unit/sample_snapshot.h"
 #include "bpf/kinds.h"
 #include "user/base/util.h"
-#include "user/model/bad_free.h"
 
 /* Keys as a set. */
 static void add(struct json_object *set, const char *key)
@@ -74,40 +73,41 @@ static void print_inspection(struct json_object *set)
 	json_object_put(object);
 }
 
-static void guard(struct snapshot *s, struct bad_access *bad, const struct reported_call *call)
+static void guard(struct snapshot *s, struct misuse *bad, const struct reported_call *call)
 {
-	*bad = (struct bad_access){.kind = BAD_ACCESS_SLACK_OVERWRITE,
-				   .mode = ACCESS_WRITE,
-				   .count = 1,
-				   .offset = -1,
-				   .block = 16,
-				   .thread = 1,
-				   .comm = "shop",
-				   .calls = {*call, *call, *call},
-				   .suppressed = "known"};
+	*bad = (struct misuse){.finder = MISUSE_BY_GUARD,
+			       .kind = MISUSE_SLACK_OVERWRITE,
+			       .mode = ACCESS_WRITE,
+			       .count = 1,
+			       .address = 15,
+			       .block = 16,
+			       .thread = 1,
+			       .comm = "shop",
+			       .calls = {*call, *call, *call},
+			       .suppressed = "known"};
 	s->guard = (struct guard_state){.asked = true,
 					.reason = "it has ended",
 					.oldest_free_ms = 1,
 					.amid = 1,
 					.unseen = 1};
-	s->bad_accesses = bad;
-	s->bad_access_count = 1;
+	s->misuses[MISUSE_BY_GUARD] = (struct misuse_list){bad, 1};
 }
 
 static const struct export_options all_options = {
 	.verbose = true, .show_older = true, .older_ns = 1, .suppressions = SUPPRESSION_VALGRIND};
 
-static struct bad_free bad_free_by(const struct reported_call *call)
+static struct misuse bad_free_by(const struct reported_call *call)
 {
-	return (struct bad_free){.kind = BAD_FREE_INSIDE,
-				 .count = 1,
-				 .alloc_family = FAMILY_NEW,
-				 .free_family = FAMILY_MALLOC,
-				 .address = 24,
-				 .block = 16,
-				 .size = 32,
-				 .calls = {*call, *call, *call},
-				 .suppressed = "known"};
+	return (struct misuse){.finder = MISUSE_BY_CHECK,
+			       .kind = MISUSE_INSIDE_BLOCK,
+			       .count = 1,
+			       .alloc_family = FAMILY_NEW,
+			       .free_family = FAMILY_MALLOC,
+			       .address = 24,
+			       .block = 16,
+			       .size = 32,
+			       .calls = {*call, *call, *call},
+			       .suppressed = "known"};
 }
 
 static void print_everything(struct json_object *set)
@@ -124,8 +124,8 @@ static void print_everything(struct json_object *set)
 	struct stack stack = sample_stacks[0];
 	const struct reported_call call = {
 		.known = true, .frames = frames, .frame_count = ARRAY_SIZE(frames)};
-	struct bad_free bad = bad_free_by(&call);
-	struct bad_access access;
+	struct misuse bad = bad_free_by(&call);
+	struct misuse access;
 	struct suppressed *suppressed = calloc(1, sizeof(*suppressed) + sizeof(suppressed->by[0]));
 	struct scope_kept kept = {.bytes = 1, .bytes_max = 2, .calls = 1};
 	struct scope scope = {.function = (char *)"handle",
@@ -169,8 +169,7 @@ static void print_everything(struct json_object *set)
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;
 	s.verdict.unjoined.count = 1;
-	s.bad_frees = &bad;
-	s.bad_free_count = 1;
+	s.misuses[MISUSE_BY_CHECK] = (struct misuse_list){&bad, 1};
 	guard(&s, &access, &call);
 	r = sample_report(&s);
 	r->suppressed = suppressed;

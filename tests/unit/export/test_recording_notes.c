@@ -13,7 +13,6 @@
 #include "tests/unit/sample_snapshot.h"
 #include "bpf/kinds.h"
 #include "user/base/util.h"
-#include "user/model/bad_free.h"
 #include "user/recording/recording.h"
 
 #define BAD_FREES 3
@@ -22,7 +21,7 @@
 /* A process's snapshots: what is in each differs. */
 struct moment {
 	struct stack stacks[SAMPLE_STACKS];
-	struct bad_free bad[BAD_FREES];
+	struct misuse bad[BAD_FREES];
 	struct snapshot s;
 };
 
@@ -48,22 +47,25 @@ static struct reported_call a_call(uint64_t id, bool named)
 
 static void make_bad_frees(unsigned i, struct moment *m)
 {
-	const struct bad_free bad[BAD_FREES] = {
-		{.kind = BAD_FREE_DOUBLE,
+	const struct misuse bad[BAD_FREES] = {
+		{.finder = MISUSE_BY_CHECK,
+		 .kind = MISUSE_DOUBLE_FREE,
 		 .count = 5 + i,
 		 .address = 0x1000,
 		 .block = 0x1000,
 		 .size = 40,
 		 /* The stack of the first free gets its names later. */
 		 .calls = {a_call(1, true), a_call(2, i > 1), a_call(3, true)}},
-		{.kind = BAD_FREE_MISMATCH,
+		{.finder = MISUSE_BY_CHECK,
+		 .kind = MISUSE_MISMATCH,
 		 .alloc_family = FAMILY_NEW_ARRAY,
 		 .free_family = FAMILY_MALLOC,
 		 .count = 1,
 		 .address = 0x2000,
 		 .block = 0x2000,
 		 .calls = {a_call(4, true)}},
-		{.kind = BAD_FREE_INSIDE,
+		{.finder = MISUSE_BY_CHECK,
+		 .kind = MISUSE_INSIDE_BLOCK,
 		 .count = 1,
 		 .address = 0x3018,
 		 .block = 0x3000,
@@ -73,10 +75,10 @@ static void make_bad_frees(unsigned i, struct moment *m)
 
 	memcpy(m->bad, bad, sizeof(bad));
 	m->s.frees_checked = true;
-	m->s.bad_frees = m->bad;
 	/* One more at a time, and not in the order in which they are shown. */
-	m->s.bad_free_count = i < BAD_FREES ? i + 1 : BAD_FREES;
-	bad_frees_sort(m->bad, m->s.bad_free_count);
+	m->s.misuses[MISUSE_BY_CHECK] =
+		(struct misuse_list){m->bad, i < BAD_FREES ? i + 1 : BAD_FREES};
+	misuses_sort(m->bad, m->s.misuses[MISUSE_BY_CHECK].count);
 }
 
 static void make(unsigned i, struct moment *m)
@@ -173,7 +175,7 @@ static void unchanged_is_small(void **state)
 	/* Without any of it. */
 	out = open_memstream(&data, &len);
 	m.stacks[1].held_by = m.stacks[0].contents = NULL;
-	m.stacks[0].contents_len = m.s.bad_free_count = 0;
+	m.stacks[0].contents_len = m.s.misuses[MISUSE_BY_CHECK].count = 0;
 	m.s.frees_checked = false;
 	assert_int_equal(recording_writer_new(out, &info, &w), 0);
 	sample_growth(w, out, &m.s);

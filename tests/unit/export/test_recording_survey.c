@@ -37,7 +37,7 @@ struct made {
 	const struct stack *shown[2];
 	struct survey_keep_report keep;
 	struct survey_kept kept[ROWS];
-	struct bad_access bad[3];
+	struct misuse bad[3];
 };
 
 static void make_window(struct made *m)
@@ -62,29 +62,30 @@ static void make_bad(unsigned n, struct made *m, struct survey_kept *kept)
 	for (unsigned i = 0; i < ARRAY_SIZE(m->bad); i++) {
 		const struct stack *stack = &m->stacks[i % SAMPLE_STACKS];
 
-		m->bad[i] = (struct bad_access){
-			.kind = i ? BAD_ACCESS_OVERFLOW : BAD_ACCESS_USE_AFTER_FREE,
+		m->bad[i] = (struct misuse){
+			.finder = MISUSE_BY_GUARD,
+			.kind = i ? MISUSE_OVERFLOW : MISUSE_USE_AFTER_FREE,
 			.mode = ACCESS_READ,
 			.count = 1 + n / 4 + i,
-			.offset = 100 - 90 * (int64_t)i,
+			.address = 0x10000 * (i + 1ULL) + 100 - 90 * i,
 			.block = 0x10000 * (i + 1ULL),
 			.size = 96,
 			.thread = 7,
 			.comm = "worker",
 			.value = -1,
-			.calls = {[BAD_ACCESS_ALLOC] = {.known = true, .stack_id = 5},
-				  [BAD_ACCESS_TOUCH] = {.known = true,
-							.stack_id = stack->id,
-							.frames = n > 13 ? stack->frames : NULL,
-							.frame_count =
-								n > 13 ? stack->frame_count : 0}},
+			.calls = {[MISUSE_CALL_ALLOC] = {.known = true, .stack_id = 5},
+				  [MISUSE_CALL_NOW] = {.known = true,
+						       .stack_id = stack->id,
+						       .frames = n > 13 ? stack->frames : NULL,
+						       .frame_count =
+							       n > 13 ? stack->frame_count : 0}},
 		};
 	}
-	bad_accesses_sort(m->bad, count);
+	misuses_sort(m->bad, count);
 	kept->bad_accesses = m->bad;
 	kept->bad_access_count = count;
 	kept->bad_accesses_left_out = n / 13;
-	kept->guards.bad_accesses[BAD_ACCESS_USE_AFTER_FREE] = n;
+	kept->guards.bad_accesses[MISUSE_USE_AFTER_FREE] = n;
 }
 
 static void make_keep(unsigned n, struct made *m)

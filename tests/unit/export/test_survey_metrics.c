@@ -52,16 +52,15 @@ static const struct survey_kept kept = {
 			     .in_use = 128,
 			     .guarded = 900,
 			     .oldest_free_ms = 2500},
-		   .bad_accesses = {[BAD_ACCESS_USE_AFTER_FREE] = 3}},
+		   .bad_accesses = {[MISUSE_USE_AFTER_FREE] = 3}},
 };
 static const struct survey_kept not_guarded = {
 	.sampled = true, .guards = {.state = {.asked = true, .reason = "it is static"}}};
-static const struct survey_keep_report keep = {
-	.sampled = 2,
-	.guards = true,
-	.guarded = 1,
-	.not_guarded = 1,
-	.ended_bad_accesses = {[BAD_ACCESS_DOUBLE_FREE] = 8}};
+static const struct survey_keep_report keep = {.sampled = 2,
+					       .guards = true,
+					       .guarded = 1,
+					       .not_guarded = 1,
+					       .ended_bad_accesses = {[MISUSE_DOUBLE_FREE] = 8}};
 
 static const struct survey_row rows[] = {
 	{.process = {.pid = 100,

@@ -363,7 +363,7 @@ static void bad_accesses(void **state)
 {
 	static const struct frame frame = {.function = "shop_pay", .module = "shop"};
 	static const struct frame *const frames[] = {&frame};
-	struct bad_access bad[5];
+	struct misuse bad[5];
 	struct survey_kept kept = {.sampled = true,
 				   .guards.state = {.asked = true, .on = true, .guarded = 7},
 				   .bad_accesses = bad,
@@ -375,15 +375,16 @@ static void bad_accesses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		bad[i] = (struct bad_access){.kind = BAD_ACCESS_USE_AFTER_FREE,
-					     .mode = ACCESS_READ,
-					     .count = 1,
-					     .block = 0x1000,
-					     .size = 96,
-					     .offset = (int64_t)i,
-					     .calls = {[BAD_ACCESS_TOUCH] = {.known = true,
-									     .frames = frames,
-									     .frame_count = 1}}};
+		bad[i] = (struct misuse){.finder = MISUSE_BY_GUARD,
+					 .kind = MISUSE_USE_AFTER_FREE,
+					 .mode = ACCESS_READ,
+					 .count = 1,
+					 .block = 0x1000,
+					 .size = 96,
+					 .address = 0x1000 + i,
+					 .calls = {[MISUSE_CALL_NOW] = {.known = true,
+									.frames = frames,
+									.frame_count = 1}}};
 	for (int verbose = 0; verbose < 2; verbose++) {
 		const struct export_options options = {.verbose = verbose};
 		const struct exporter_format *format = export_find_format("text");

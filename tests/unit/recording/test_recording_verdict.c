@@ -12,19 +12,21 @@
 
 #include "user/recording/recording_verdict.h"
 
-static void round_trip(struct snapshot *from, struct snapshot *to, struct wire *out)
+static void round_trip(struct snapshot *from, struct snapshot *to, struct recording_out *out)
 {
 	const uint32_t numbers[] = {1, 0};
 	struct recorded_notes written = {0}, read = {0};
+	const struct wire *wire = &out->chunk.body;
+	struct recording_in in = {0};
 	struct wire_reader reader;
 	struct wire_field f;
 
 	assert_int_equal(recording_put_verdict(out, 12, from, numbers, &written), 0);
-	assert_false(out->failed);
-	reader = (struct wire_reader){out->data, out->data + out->len};
+	assert_false(wire->failed);
+	reader = (struct wire_reader){wire->data, wire->data + wire->len};
 	assert_int_equal(wire_next(&reader, &f), 1);
 	assert_int_equal(f.field, 12);
-	assert_int_equal(recording_take_verdict(f.body, to, &read), 0);
+	assert_int_equal(recording_take_verdict(&in, f.body, to, &read), 0);
 	recorded_notes_free(&written);
 	recorded_notes_free(&read);
 }
@@ -34,7 +36,7 @@ static void taken(void **state)
 	struct stack a[2] = {0}, b[2] = {0};
 	struct snapshot from = {.stacks = a, .stack_count = 2},
 			to = {.stacks = b, .stack_count = 2};
-	struct wire wire = {0};
+	struct recording_out out = {0};
 
 	(void)state;
 	a[0].verdict[VERDICT_DEFINITE] = (struct amount){UINT64_MAX, 3};
@@ -48,37 +50,36 @@ static void taken(void **state)
 					.unknown_bytes = 4,
 					.unread_bytes = 5,
 					.approximate = true};
-	round_trip(&from, &to, &wire);
+	round_trip(&from, &to, &out);
 	from.verdict.classes[VERDICT_DEFINITE] = a[0].verdict[VERDICT_DEFINITE];
 	from.verdict.classes[VERDICT_REACHABLE] = a[0].verdict[VERDICT_REACHABLE];
 	from.verdict.classes[VERDICT_POSSIBLE] = a[1].verdict[VERDICT_POSSIBLE];
 	assert_memory_equal(&to.verdict, &from.verdict, sizeof(to.verdict));
 	assert_memory_equal(b[1].verdict, a[0].verdict, sizeof(b[1].verdict));
 	assert_memory_equal(b[0].verdict, a[1].verdict, sizeof(b[0].verdict));
-	wire_free(&wire);
+	wire_free(&out.chunk.body);
 }
 
 static void refused(void **state)
 {
 	struct snapshot from = {0}, to = {0};
-	struct wire wire = {0};
+	struct recording_out out = {0};
 
 	(void)state;
 	from.verdict.state = VERDICT_REFUSED;
 	memset(from.verdict.reason, 'x', REASON_MAX - 1);
-	round_trip(&from, &to, &wire);
+	round_trip(&from, &to, &out);
 	assert_int_equal(to.verdict.state, VERDICT_REFUSED);
 	assert_string_equal(to.verdict.reason, from.verdict.reason);
-	wire_free(&wire);
+	wire_free(&out.chunk.body);
 	/* A recording may say what it likes: no terminal obeys it. */
 	strcpy(from.verdict.reason, "it \033[2Jis gone\xc2\x9b");
-	round_trip(&from, &to, &wire);
+	round_trip(&from, &to, &out);
 	assert_string_equal(to.verdict.reason, "it ?[2Jis gone?");
-	wire_free(&wire);
+	wire_free(&out.chunk.body);
 	from.verdict.state = VERDICT_NOT_ASKED;
-	wire = (struct wire){0};
-	assert_int_equal(recording_put_verdict(&wire, 12, &from, NULL, NULL), 0);
-	assert_int_equal(wire.len, 0);
+	assert_int_equal(recording_put_verdict(&out, 12, &from, NULL, NULL), 0);
+	assert_int_equal(out.chunk.body.len, 0);
 }
 
 /*
@@ -96,12 +97,13 @@ static void damaged(void **state)
 	struct stack stacks[2] = {0};
 	struct snapshot to = {.stacks = stacks, .stack_count = 2};
 	struct recorded_notes notes = {0};
+	struct recording_in in = {0};
 
 	(void)state;
-	assert_int_equal(recording_take_verdict(r, &to, &notes), -EBADMSG);
+	assert_int_equal(recording_take_verdict(&in, r, &to, &notes), -EBADMSG);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		r = (struct wire_reader){bad[i], bad[i] + (bad[i][1] <= 6 ? bad[i][1] + 2 : 8)};
-		assert_int_equal(recording_take_verdict(r, &to, &notes), -EBADMSG);
+		assert_int_equal(recording_take_verdict(&in, r, &to, &notes), -EBADMSG);
 	}
 	recorded_notes_free(&notes);
 }

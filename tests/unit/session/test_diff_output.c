@@ -100,38 +100,38 @@ static void scripts(void **state)
 	diff_free(diff);
 }
 
-static struct bad_access a_bad_access(enum bad_access_kind kind, enum access_mode mode,
-				      uint64_t count)
+static struct misuse a_bad_access(enum misuse_kind kind, enum access_mode mode, uint64_t count)
 {
 	const struct reported_call call = {
 		.known = true, .frames = sample_frames_a, .frame_count = 3};
-	struct bad_access bad = {.kind = kind,
-				 .mode = mode,
-				 .count = count,
-				 .offset = 8,
-				 .block = 0x1000,
-				 .size = 64,
-				 .thread = 7,
-				 .comm = "shop",
-				 .value = -1,
-				 .calls = {[BAD_ACCESS_ALLOC] = call, [BAD_ACCESS_TOUCH] = call}};
+	struct misuse bad = {.finder = MISUSE_BY_GUARD,
+			     .kind = kind,
+			     .mode = mode,
+			     .count = count,
+			     .address = 0x1008,
+			     .block = 0x1000,
+			     .size = 64,
+			     .thread = 7,
+			     .comm = "shop",
+			     .value = -1,
+			     .calls = {[MISUSE_CALL_ALLOC] = call, [MISUSE_CALL_NOW] = call}};
 
-	if (kind == BAD_ACCESS_USE_AFTER_FREE)
-		bad.calls[BAD_ACCESS_FREE] = call;
+	if (kind == MISUSE_USE_AFTER_FREE)
+		bad.calls[MISUSE_CALL_FREE] = call;
 	/* It touches by itself, and no allocator of its does. */
-	bad.calls[BAD_ACCESS_TOUCH].frames = sample_frames_a + 2;
-	bad.calls[BAD_ACCESS_TOUCH].frame_count = 1;
+	bad.calls[MISUSE_CALL_NOW].frames = sample_frames_a + 2;
+	bad.calls[MISUSE_CALL_NOW].frame_count = 1;
 	return bad;
 }
 
 /* The new with its stacks, of the others where they are; and that nothing was guarded is no absence. */
 static void accesses(void **state)
 {
-	struct bad_access before[] = {a_bad_access(BAD_ACCESS_USE_AFTER_FREE, ACCESS_READ, 3),
-				      a_bad_access(BAD_ACCESS_OVERFLOW, ACCESS_WRITE, 1)};
-	struct bad_access after[] = {a_bad_access(BAD_ACCESS_USE_AFTER_FREE, ACCESS_READ, 1200),
-				     a_bad_access(BAD_ACCESS_OVERFLOW, ACCESS_READ, 1),
-				     a_bad_access(BAD_ACCESS_UNDERFLOW, ACCESS_WRITE, 2)};
+	struct misuse before[] = {a_bad_access(MISUSE_USE_AFTER_FREE, ACCESS_READ, 3),
+				  a_bad_access(MISUSE_OVERFLOW, ACCESS_WRITE, 1)};
+	struct misuse after[] = {a_bad_access(MISUSE_USE_AFTER_FREE, ACCESS_READ, 1200),
+				 a_bad_access(MISUSE_OVERFLOW, ACCESS_READ, 1),
+				 a_bad_access(MISUSE_UNDERFLOW, ACCESS_WRITE, 2)};
 	struct snapshot old = sample_snapshot(), now = old, none = old;
 	_cleanup_free_ char *text = NULL, *few = NULL, *json = NULL, *one = NULL;
 	struct diff *diff = diff_new(), *unguarded = diff_new();
@@ -143,11 +143,9 @@ static void accesses(void **state)
 
 	(void)state;
 	old.guard = (struct guard_state){.asked = true, .guarded = 1, .lost = 2};
-	old.bad_accesses = before;
-	old.bad_access_count = ARRAY_SIZE(before);
+	old.misuses[MISUSE_BY_GUARD] = (struct misuse_list){before, ARRAY_SIZE(before)};
 	now.guard = (struct guard_state){.asked = true, .guarded = 123456};
-	now.bad_accesses = after;
-	now.bad_access_count = ARRAY_SIZE(after);
+	now.misuses[MISUSE_BY_GUARD] = (struct misuse_list){after, ARRAY_SIZE(after)};
 	reports[0] = report_borrow(&old);
 	reports[1] = report_borrow(&now);
 	reports[2] = report_borrow(&none);

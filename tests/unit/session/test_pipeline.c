@@ -394,16 +394,16 @@ static void test_suppressed(void **state)
 
 /* A last snapshot of a target with such a touch, by this stack. */
 static struct snapshot *make_touched(const struct made_up *m, uint32_t target_id, uint64_t stack_id,
-				     enum bad_access_kind kind)
+				     enum misuse_kind kind)
 {
 	struct snapshot *s = make(m, target_id, 1, BYTES(0));
+	struct misuse *misuse = calloc(1, sizeof(*misuse));
 
 	s->final = s->exited = true;
 	s->guard.asked = true;
-	s->bad_accesses = calloc(1, sizeof(*s->bad_accesses));
-	s->bad_access_count = 1;
-	s->bad_accesses[0] = (struct bad_access){.kind = kind, .count = 1};
-	s->bad_accesses[0].calls[BAD_ACCESS_TOUCH] =
+	s->misuses[MISUSE_BY_GUARD] = (struct misuse_list){misuse, 1};
+	*misuse = (struct misuse){.finder = MISUSE_BY_GUARD, .kind = kind, .count = 1};
+	misuse->calls[MISUSE_CALL_NOW] =
 		(struct reported_call){.known = true, .stack_id = stack_id};
 	return s;
 }
@@ -412,13 +412,13 @@ static struct snapshot *make_touched(const struct made_up *m, uint32_t target_id
 static void test_bad_accesses(void **state)
 {
 	static const struct {
-		enum bad_access_kind kind;
+		enum misuse_kind kind;
 		uint64_t stack_id;
 		bool found;
 	} rows[] = {
-		{BAD_ACCESS_OVERFLOW, 3, true},	      {BAD_ACCESS_OVERFLOW, 4, false},
-		{BAD_ACCESS_DOUBLE_FREE, 4, true},    {BAD_ACCESS_DOUBLE_FREE, 5, false},
-		{BAD_ACCESS_USE_AFTER_FREE, 5, true},
+		{MISUSE_OVERFLOW, 3, true},	  {MISUSE_OVERFLOW, 4, false},
+		{MISUSE_DOUBLE_FREE, 4, true},	  {MISUSE_DOUBLE_FREE, 5, false},
+		{MISUSE_USE_AFTER_FREE, 5, true},
 	};
 	char path[32];
 	const char *const paths[] = {path, NULL};

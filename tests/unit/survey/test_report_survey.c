@@ -100,7 +100,7 @@ static void each(void **state)
 	struct survey_row rows[4] = {grown(11, "cache", true), row_of(12, "shop\033[2J"),
 				     row_of(13, "quiet"), row_of(14, "hidden")};
 	struct survey_kept quiet = {.sampled = true, .live_bytes = MIB}, hidden = quiet;
-	struct bad_access known = {.count = 1, .suppressed = "known"};
+	struct misuse known = {.count = 1, .suppressed = "known"};
 	struct survey_row living = row_of(1, "init");
 	struct reported r;
 	char *text;
@@ -108,10 +108,10 @@ static void each(void **state)
 	(void)state;
 	begin(&r, false, false);
 	r.kept = (struct survey_kept){.sampled = true, .live_bytes = 3 * MIB};
-	r.kept.guards.bad_accesses[BAD_ACCESS_OVERFLOW] = 6;
-	r.kept.guards.bad_accesses[BAD_ACCESS_DOUBLE_FREE] = 1200;
+	r.kept.guards.bad_accesses[MISUSE_OVERFLOW] = 6;
+	r.kept.guards.bad_accesses[MISUSE_DOUBLE_FREE] = 1200;
 	r.kept.bad_accesses_suppressed_beside = 2;
-	hidden.guards.bad_accesses[BAD_ACCESS_OVERFLOW] = 1;
+	hidden.guards.bad_accesses[MISUSE_OVERFLOW] = 1;
 	hidden.bad_accesses = &known;
 	hidden.bad_access_count = 1;
 	rows[0].unit = "cache.service";

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/model/bad_access.h"
+#include "user/model/guard_state.h"
 #include "user/trace/cost.h"
 #include "user/trace/trace.h"
 

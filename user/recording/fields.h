@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A message is a table: a row says which member of a struct a field is, and how it is written. The
+ * writer, the reader and the inputs that tests make up all go by the rows, so that a new field is a
+ * row and nothing else. Private to user/recording.
+ */
+#ifndef MEMLEAKBPF_RECORDING_FIELDS_H
+#define MEMLEAKBPF_RECORDING_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/recording/recording_names.h"
+
+/* How a member stands in the file. */
+enum field_form {
+	FORM_NUMBER,	   /* unsigned, of 1 (a bool), 4 or 8 bytes: varint */
+	FORM_SIGNED,	   /* int64_t: zigzag */
+	FORM_PID,	   /* pid_t: varint; beyond its range it is passed over */
+	FORM_FIXED,	   /* uint64_t: 8 bytes */
+	FORM_DOUBLE,	   /* double: 8 bytes */
+	FORM_FLAG,	   /* bool: a bit of a varint, all of whose rows follow each other */
+	FORM_STRING,	   /* const char *: number of a string, 0 for NULL */
+	FORM_STRING_BYTES, /* const char *, and a size_t that says how long it is: the same */
+	FORM_TEXT,	   /* char *, owned: bytes, left out if NULL */
+	FORM_CHARS,	   /* char[]: bytes; read with a NUL behind them, and cut for that */
+	FORM_LIST,	   /* uint64_t[]: packed varints */
+	FORM_OWN,	   /* by functions of its own */
+};
+
+/* A row; one without a number ends the table. */
+struct field {
+	unsigned number;
+	enum field_form form;
+	bool if_any; /* 0, NULL and nothing are left out; of a list the zeros at its end */
+	unsigned char bit;
+	size_t at, size;  /* the member's */
+	size_t length_at; /* FORM_STRING_BYTES: of its length */
+	/*
+	 * FORM_OWN: adds what there is of the whole struct to the open message; takes such a field
+	 * in. 0, -ENOMEM or recording_refuse().
+	 */
+	int (*put)(struct recording_out *out, unsigned number, const void *from);
+	int (*take)(struct recording_in *in, const struct wire_field *field, void *to);
+	const struct field *parts; /* FORM_OWN: the table of the message that it is; NULL: none */
+};
+
+/* Where a member of one of two sizes is; of another one it is a division by zero. */
+#define FIELD_SIZED(type, member, a, b)                                                   \
+	.at = offsetof(type, member) /                                                    \
+	      (sizeof(((type *)0)->member) == (a) || sizeof(((type *)0)->member) == (b)), \
+	.size = sizeof(((type *)0)->member)
+#define FIELD_ROW(n, how, any, type, member, bytes)            \
+	{                                                      \
+		.number = (n), .form = (how), .if_any = (any), \
+		FIELD_SIZED(type, member, bytes, bytes)        \
+	}
+
+#define FIELD_NUMBER(n, type, member) FIELD_ROW(n, FORM_NUMBER, false, type, member, 8)
+#define FIELD_IF_ANY(n, type, member) FIELD_ROW(n, FORM_NUMBER, true, type, member, 8)
+/* Of a bool, an enum or a number of 32 bits. */
+#define FIELD_SMALL(n, type, member)                                                \
+	{                                                                           \
+		.number = (n), .form = FORM_NUMBER, FIELD_SIZED(type, member, 1, 4) \
+	}
+#define FIELD_SMALL_IF_ANY(n, type, member)                         \
+	{                                                           \
+		.number = (n), .form = FORM_NUMBER, .if_any = true, \
+		FIELD_SIZED(type, member, 1, 4)                     \
+	}
+#define FIELD_SIGNED(n, type, member) FIELD_ROW(n, FORM_SIGNED, false, type, member, 8)
+#define FIELD_PID(n, type, member)    FIELD_ROW(n, FORM_PID, false, type, member, 4)
+#define FIELD_FIXED(n, type, member)  FIELD_ROW(n, FORM_FIXED, false, type, member, 8)
+#define FIELD_DOUBLE(n, type, member) FIELD_ROW(n, FORM_DOUBLE, false, type, member, 8)
+#define FIELD_FLAG(n, which, type, member)                                                        \
+	{                                                                                         \
+		.number = (n), .form = FORM_FLAG, .bit = (which), FIELD_SIZED(type, member, 1, 1) \
+	}
+#define FIELD_FLAG_IF_ANY(n, which, type, member)                                 \
+	{                                                                         \
+		.number = (n), .form = FORM_FLAG, .if_any = true, .bit = (which), \
+		FIELD_SIZED(type, member, 1, 1)                                   \
+	}
+#define FIELD_STRING(n, type, member) FIELD_ROW(n, FORM_STRING, true, type, member, sizeof(void *))
+#define FIELD_STRING_BYTES(n, type, member, length)                        \
+	{                                                                  \
+		.number = (n), .form = FORM_STRING_BYTES, .if_any = true,  \
+		FIELD_SIZED(type, member, sizeof(void *), sizeof(void *)), \
+		.length_at = offsetof(type, length)                        \
+	}
+#define FIELD_TEXT(n, type, member) FIELD_ROW(n, FORM_TEXT, true, type, member, sizeof(void *))
+#define FIELD_CHARS(n, type, member)                                             \
+	{                                                                        \
+		.number = (n), .form = FORM_CHARS, .at = offsetof(type, member), \
+		.size = sizeof(((type *)0)->member)                              \
+	}
+#define FIELD_LIST(n, type, member)                                             \
+	{                                                                       \
+		.number = (n), .form = FORM_LIST, .at = offsetof(type, member), \
+		.size = sizeof(((type *)0)->member)                             \
+	}
+#define FIELD_LIST_IF_ANY(n, type, member)                                                      \
+	{                                                                                       \
+		.number = (n), .form = FORM_LIST, .if_any = true, .at = offsetof(type, member), \
+		.size = sizeof(((type *)0)->member)                                             \
+	}
+#define FIELD_OWN(n, puts, takes)                                               \
+	{                                                                       \
+		.number = (n), .form = FORM_OWN, .put = (puts), .take = (takes) \
+	}
+#define FIELD_OWN_PARTS(n, puts, takes, table)                                                    \
+	{                                                                                         \
+		.number = (n), .form = FORM_OWN, .put = (puts), .take = (takes), .parts = (table) \
+	}
+
+/* Enters the strings of the rows into the table of names. 0 or -errno. */
+int fields_name(struct recording_out *out, const struct field *table, const void *from);
+
+/* Adds the fields to the open message, in the order of the rows. 0 or the error of a put(). */
+int fields_put(struct recording_out *out, const struct field *table, const void *from);
+/* The same of those that are not as `last` has them; there are no rows of FORM_OWN among them. */
+int fields_put_changed(struct recording_out *out, const struct field *table, const void *from,
+		       const void *last);
+
+/* As a message in the one that is open. */
+int fields_put_part(struct recording_out *out, unsigned number, const struct field *table,
+		    const void *from);
+/* As a message of the recording, behind the strings that it names; a large chunk is flushed. */
+int fields_put_message(struct recording_out *out, unsigned message, const struct field *table,
+		       const void *from);
+
+/*
+ * Sets the members whose fields the message has; what no row knows is passed over, and so is a field
+ * of another wire type. `why` is for the one that cannot be read. 0, -ENOMEM or recording_refuse().
+ */
+int fields_take(struct recording_in *in, const struct field *table, struct wire_reader message,
+		void *to, const char *why);
+
+#endif
