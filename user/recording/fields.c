@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/recording/recording_names.h"
+
 static const void *field_of(const struct field *field, const void *from)
 {
 	return (const char *)from + field->at;
@@ -27,19 +29,32 @@ static uint64_t field_number(const struct field *field, const void *from)
 	return small;
 }
 
+static size_t field_count(const struct field *field, const void *from)
+{
+	return *(const size_t *)((const char *)from + field->count_at);
+}
+
+/* Copied: it may point to chars or to bytes. */
+static const char *field_text(const struct field *field, const void *from)
+{
+	const char *text;
+
+	memcpy(&text, field_of(field, from), sizeof(text));
+	return text;
+}
+
 /* Of a string, which is in the table of names already. 0 for NULL, or when that has no room. */
 static int field_string(struct recording_out *out, const struct field *field, const void *from,
 			uint32_t *id)
 {
-	const char *text = *(const char *const *)field_of(field, from);
+	const char *text = field_text(field, from);
 
 	*id = 0;
 	if (!text)
 		return 0;
 	if (field->form == FORM_STRING)
 		return frame_table_string(out->table, text, id);
-	return frame_table_bytes(out->table, text,
-				 *(const size_t *)((const char *)from + field->length_at), id);
+	return frame_table_bytes(out->table, text, field_count(field, from), id);
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -85,6 +100,26 @@ static void field_put_number(struct wire *to, const struct field *field, uint64_
 		wire_uint(to, field->number, number);
 }
 
+static bool field_is_zero(const struct field *field, const char *at)
+{
+	size_t i = 0;
+
+	while (i < field->size && !at[i])
+		i++;
+	return i == field->size;
+}
+
+static int field_put_parts(struct recording_out *out, const struct field *field, const void *from)
+{
+	const char *items = field_text(field, from);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < field_count(field, from) && i < field->most; i++)
+		err = fields_put_part(out, field->number, field->parts,
+				      items + i * field->part_size);
+	return err;
+}
+
 static int field_put(struct recording_out *out, const struct field *field, const void *from)
 {
 	const void *at = field_of(field, from);
@@ -117,8 +152,8 @@ static int field_put(struct recording_out *out, const struct field *field, const
 		field_put_number(to, field, id);
 		return err;
 	case FORM_TEXT:
-		if (*(const char *const *)at)
-			wire_string(to, field->number, *(const char *const *)at);
+		if (field_text(field, from))
+			wire_string(to, field->number, field_text(field, from));
 		return 0;
 	case FORM_CHARS:
 		wire_bytes(to, field->number, at, strnlen(at, field->size));
@@ -126,6 +161,12 @@ static int field_put(struct recording_out *out, const struct field *field, const
 	case FORM_LIST:
 		field_put_list(to, field, at);
 		return 0;
+	case FORM_PART:
+		return field_is_zero(field, at)
+			       ? 0
+			       : fields_put_part(out, field->number, field->parts, at);
+	case FORM_PARTS:
+		return field_put_parts(out, field, from);
 	case FORM_OWN:
 		return field->put(out, field->number, from);
 	}
@@ -178,23 +219,14 @@ int fields_put_part(struct recording_out *out, unsigned number, const struct fie
 	return err;
 }
 
-int fields_put_message(struct recording_out *out, unsigned message, const struct field *table,
-		       const void *from)
-{
-	int err = fields_name(out, table, from);
-
-	err = err ? err : recording_put_names(out);
-	err = err ? err : fields_put_part(out, message, table, from);
-	return err ? err : chunk_flush_if_large(&out->chunk);
-}
-
 /* ---- reading ------------------------------------------------------------------------------ */
 
 static const enum wire_type field_types[] = {
 	[FORM_NUMBER] = WIRE_VARINT, [FORM_SIGNED] = WIRE_VARINT,	[FORM_PID] = WIRE_VARINT,
 	[FORM_FIXED] = WIRE_FIXED64, [FORM_DOUBLE] = WIRE_FIXED64,	[FORM_FLAG] = WIRE_VARINT,
 	[FORM_STRING] = WIRE_VARINT, [FORM_STRING_BYTES] = WIRE_VARINT, [FORM_TEXT] = WIRE_BYTES,
-	[FORM_CHARS] = WIRE_BYTES,   [FORM_LIST] = WIRE_BYTES,
+	[FORM_CHARS] = WIRE_BYTES,   [FORM_LIST] = WIRE_BYTES,		[FORM_PART] = WIRE_BYTES,
+	[FORM_PARTS] = WIRE_BYTES,
 };
 
 static void field_set_number(const struct field *field, uint64_t number, void *at)
@@ -207,6 +239,16 @@ static void field_set_number(const struct field *field, uint64_t number, void *a
 		memcpy(at, &number, sizeof(number));
 	else
 		memcpy(at, &small, sizeof(small));
+}
+
+static int field_take_string(struct recording_in *in, uint64_t number, void *to, size_t *len)
+{
+	const char *text;
+
+	if (!recording_string(in, number, &text, len))
+		return recording_refuse(in, "a string that is not there");
+	memcpy(to, &text, sizeof(text));
+	return 0;
 }
 
 /* In place of one that has come before. */
@@ -241,6 +283,31 @@ static int field_take_list(struct recording_in *in, const struct field *field,
 	return 0;
 }
 
+/* There is room for a power of two. */
+static int field_take_parts(struct recording_in *in, const struct field *field,
+			    struct wire_reader body, void *to, const char *why)
+{
+	size_t *count = (size_t *)((char *)to + field->count_at), size = field->part_size;
+	void *at = (char *)to + field->at;
+	char *items, *item;
+
+	memcpy(&items, at, sizeof(items));
+	if (*count >= field->most)
+		return recording_refuse(in, "there are too many of a kind");
+	if (!(*count & (*count - 1))) {
+		items = reallocarray(items, *count ? 2 * *count : 1, size);
+		if (!items)
+			return -ENOMEM;
+		memcpy(at, &items, sizeof(items));
+	}
+	item = items + (*count)++ * size;
+	if (field->blank)
+		memcpy(item, field->blank, size);
+	else
+		memset(item, 0, size);
+	return fields_take(in, field->parts, body, item, why);
+}
+
 static int field_take(struct recording_in *in, const struct field *field,
 		      const struct wire_field *f, void *to, const char *why)
 {
@@ -266,9 +333,10 @@ static int field_take(struct recording_in *in, const struct field *field,
 			*(bool *)((char *)to + row->at) = f->number >> row->bit & 1;
 		return 0;
 	case FORM_STRING:
-		return recording_take_text(in, f, at, NULL);
+		return field_take_string(in, f->number, at, NULL);
 	case FORM_STRING_BYTES:
-		return recording_take_text(in, f, at, (size_t *)((char *)to + field->length_at));
+		return field_take_string(in, f->number, at,
+					 (size_t *)((char *)to + field->count_at));
 	case FORM_TEXT:
 		return field_take_text(at, &f->body);
 	case FORM_CHARS:
@@ -276,6 +344,10 @@ static int field_take(struct recording_in *in, const struct field *field,
 		return 0;
 	case FORM_LIST:
 		return field_take_list(in, field, f->body, at, why);
+	case FORM_PART:
+		return fields_take(in, field->parts, f->body, at, why);
+	case FORM_PARTS:
+		return field_take_parts(in, field, f->body, to, why);
 	case FORM_OWN:
 		return field->take(in, f, to);
 	}

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/recording/recording_names.h"
+#include "user/recording/wire.h"
+
+struct recording_out; /* recording_names.h */
+struct recording_in;
 
 /* How a member stands in the file. */
 enum field_form {
@@ -26,6 +29,8 @@ enum field_form {
 	FORM_TEXT,	   /* char *, owned: bytes, left out if NULL */
 	FORM_CHARS,	   /* char[]: bytes; read with a NUL behind them, and cut for that */
 	FORM_LIST,	   /* uint64_t[]: packed varints */
+	FORM_PART,	   /* a struct: a message, left out where all of it is zero */
+	FORM_PARTS,	   /* a pointer to structs, owned, and a size_t: a message for each */
 	FORM_OWN,	   /* by functions of its own */
 };
 
@@ -33,86 +38,72 @@ enum field_form {
 struct field {
 	unsigned number;
 	enum field_form form;
-	bool if_any; /* 0, NULL and nothing are left out; of a list the zeros at its end */
-	unsigned char bit;
-	size_t at, size;  /* the member's */
-	size_t length_at; /* FORM_STRING_BYTES: of its length */
+	bool if_any;	 /* 0, NULL and nothing are left out; of a list the zeros at its end */
+	unsigned bit;	 /* FORM_FLAG */
+	size_t at, size; /* the member's */
+	size_t count_at; /* FORM_STRING_BYTES, FORM_PARTS: of how many bytes or structs */
+	/* FORM_PART, FORM_PARTS; of FORM_OWN for who makes up messages, NULL: it is none */
+	const struct field *parts;
+	size_t part_size, most; /* FORM_PARTS: more are left out, and refused */
+	const void *blank;	/* FORM_PARTS: what one is before it is read; NULL: all zero */
 	/*
 	 * FORM_OWN: adds what there is of the whole struct to the open message; takes such a field
 	 * in. 0, -ENOMEM or recording_refuse().
 	 */
 	int (*put)(struct recording_out *out, unsigned number, const void *from);
 	int (*take)(struct recording_in *in, const struct wire_field *field, void *to);
-	const struct field *parts; /* FORM_OWN: the table of the message that it is; NULL: none */
 };
 
-/* Where a member of one of two sizes is; of another one it is a division by zero. */
+#define FIELD_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
+/* Of a member of one of two sizes: with any other there is a division by zero. */
 #define FIELD_SIZED(type, member, a, b)                                                   \
 	.at = offsetof(type, member) /                                                    \
 	      (sizeof(((type *)0)->member) == (a) || sizeof(((type *)0)->member) == (b)), \
 	.size = sizeof(((type *)0)->member)
-#define FIELD_ROW(n, how, any, type, member, bytes)            \
+#define FIELD_ROW(n, how, ...)                                 \
 	{                                                      \
-		.number = (n), .form = (how), .if_any = (any), \
-		FIELD_SIZED(type, member, bytes, bytes)        \
+		.number = (n), .form = FORM_##how, __VA_ARGS__ \
 	}
 
-#define FIELD_NUMBER(n, type, member) FIELD_ROW(n, FORM_NUMBER, false, type, member, 8)
-#define FIELD_IF_ANY(n, type, member) FIELD_ROW(n, FORM_NUMBER, true, type, member, 8)
+#define FIELD_NUMBER(n, type, member) FIELD_ROW(n, NUMBER, FIELD_SIZED(type, member, 8, 8))
+#define FIELD_IF_ANY(n, type, member) \
+	FIELD_ROW(n, NUMBER, .if_any = true, FIELD_SIZED(type, member, 8, 8))
 /* Of a bool, an enum or a number of 32 bits. */
-#define FIELD_SMALL(n, type, member)                                                \
-	{                                                                           \
-		.number = (n), .form = FORM_NUMBER, FIELD_SIZED(type, member, 1, 4) \
-	}
-#define FIELD_SMALL_IF_ANY(n, type, member)                         \
-	{                                                           \
-		.number = (n), .form = FORM_NUMBER, .if_any = true, \
-		FIELD_SIZED(type, member, 1, 4)                     \
-	}
-#define FIELD_SIGNED(n, type, member) FIELD_ROW(n, FORM_SIGNED, false, type, member, 8)
-#define FIELD_PID(n, type, member)    FIELD_ROW(n, FORM_PID, false, type, member, 4)
-#define FIELD_FIXED(n, type, member)  FIELD_ROW(n, FORM_FIXED, false, type, member, 8)
-#define FIELD_DOUBLE(n, type, member) FIELD_ROW(n, FORM_DOUBLE, false, type, member, 8)
-#define FIELD_FLAG(n, which, type, member)                                                        \
-	{                                                                                         \
-		.number = (n), .form = FORM_FLAG, .bit = (which), FIELD_SIZED(type, member, 1, 1) \
-	}
-#define FIELD_FLAG_IF_ANY(n, which, type, member)                                 \
-	{                                                                         \
-		.number = (n), .form = FORM_FLAG, .if_any = true, .bit = (which), \
-		FIELD_SIZED(type, member, 1, 1)                                   \
-	}
-#define FIELD_STRING(n, type, member) FIELD_ROW(n, FORM_STRING, true, type, member, sizeof(void *))
-#define FIELD_STRING_BYTES(n, type, member, length)                        \
-	{                                                                  \
-		.number = (n), .form = FORM_STRING_BYTES, .if_any = true,  \
-		FIELD_SIZED(type, member, sizeof(void *), sizeof(void *)), \
-		.length_at = offsetof(type, length)                        \
-	}
-#define FIELD_TEXT(n, type, member) FIELD_ROW(n, FORM_TEXT, true, type, member, sizeof(void *))
-#define FIELD_CHARS(n, type, member)                                             \
-	{                                                                        \
-		.number = (n), .form = FORM_CHARS, .at = offsetof(type, member), \
-		.size = sizeof(((type *)0)->member)                              \
-	}
-#define FIELD_LIST(n, type, member)                                             \
-	{                                                                       \
-		.number = (n), .form = FORM_LIST, .at = offsetof(type, member), \
-		.size = sizeof(((type *)0)->member)                             \
-	}
-#define FIELD_LIST_IF_ANY(n, type, member)                                                      \
-	{                                                                                       \
-		.number = (n), .form = FORM_LIST, .if_any = true, .at = offsetof(type, member), \
-		.size = sizeof(((type *)0)->member)                                             \
-	}
-#define FIELD_OWN(n, puts, takes)                                               \
-	{                                                                       \
-		.number = (n), .form = FORM_OWN, .put = (puts), .take = (takes) \
-	}
-#define FIELD_OWN_PARTS(n, puts, takes, table)                                                    \
-	{                                                                                         \
-		.number = (n), .form = FORM_OWN, .put = (puts), .take = (takes), .parts = (table) \
-	}
+#define FIELD_SMALL(n, type, member) FIELD_ROW(n, NUMBER, FIELD_SIZED(type, member, 1, 4))
+#define FIELD_SMALL_IF_ANY(n, type, member) \
+	FIELD_ROW(n, NUMBER, .if_any = true, FIELD_SIZED(type, member, 1, 4))
+#define FIELD_SIGNED(n, type, member) FIELD_ROW(n, SIGNED, FIELD_SIZED(type, member, 8, 8))
+#define FIELD_PID(n, type, member)    FIELD_ROW(n, PID, FIELD_SIZED(type, member, 4, 4))
+#define FIELD_FIXED(n, type, member)  FIELD_ROW(n, FIXED, FIELD_SIZED(type, member, 8, 8))
+#define FIELD_DOUBLE(n, type, member) FIELD_ROW(n, DOUBLE, FIELD_SIZED(type, member, 8, 8))
+#define FIELD_FLAG(n, which, type, member) \
+	FIELD_ROW(n, FLAG, .bit = (which), FIELD_SIZED(type, member, 1, 1))
+#define FIELD_FLAG_IF_ANY(n, which, type, member) \
+	FIELD_ROW(n, FLAG, .if_any = true, .bit = (which), FIELD_SIZED(type, member, 1, 1))
+#define FIELD_STRING(n, type, member) \
+	FIELD_ROW(n, STRING, .if_any = true, FIELD_SIZED(type, member, 8, 4))
+#define FIELD_STRING_ALWAYS(n, type, member) FIELD_ROW(n, STRING, FIELD_SIZED(type, member, 8, 4))
+#define FIELD_STRING_BYTES(n, type, member, count)                                    \
+	FIELD_ROW(n, STRING_BYTES, .if_any = true, .count_at = offsetof(type, count), \
+		  FIELD_SIZED(type, member, 8, 4))
+#define FIELD_TEXT(n, type, member)  FIELD_ROW(n, TEXT, FIELD_SIZED(type, member, 8, 4))
+#define FIELD_CHARS(n, type, member) FIELD_ROW(n, CHARS, FIELD_AT(type, member))
+#define FIELD_LIST(n, type, member)  FIELD_ROW(n, LIST, FIELD_AT(type, member))
+#define FIELD_LIST_IF_ANY(n, type, member) \
+	FIELD_ROW(n, LIST, .if_any = true, FIELD_AT(type, member))
+#define FIELD_PART(n, type, member, table) \
+	FIELD_ROW(n, PART, .parts = (table), FIELD_AT(type, member))
+#define FIELD_PARTS(n, type, member, count, table, limit, before)                        \
+	FIELD_ROW(n, PARTS, .parts = (table), .part_size = sizeof(*((type *)0)->member), \
+		  .most = (limit), .blank = (before), .count_at = offsetof(type, count), \
+		  FIELD_AT(type, member))
+#define FIELD_OWN(n, name) FIELD_OWN_PARTS(n, name, NULL)
+#define FIELD_OWN_PARTS(n, name, table) \
+	FIELD_ROW(n, OWN, .put = put_##name, .take = take_##name, .parts = (table))
+/* Of a file's own, before its table. */
+#define FIELD_OWN_FUNCTIONS(name)                                                            \
+	static int put_##name(struct recording_out *out, unsigned number, const void *from); \
+	static int take_##name(struct recording_in *in, const struct wire_field *f, void *to)
 
 /* Enters the strings of the rows into the table of names. 0 or -errno. */
 int fields_name(struct recording_out *out, const struct field *table, const void *from);
@@ -126,10 +117,6 @@ int fields_put_changed(struct recording_out *out, const struct field *table, con
 /* As a message in the one that is open. */
 int fields_put_part(struct recording_out *out, unsigned number, const struct field *table,
 		    const void *from);
-/* As a message of the recording, behind the strings that it names; a large chunk is flushed. */
-int fields_put_message(struct recording_out *out, unsigned message, const struct field *table,
-		       const void *from);
-
 /*
  * Sets the members whose fields the message has; what no row knows is passed over, and so is a field
  * of another wire type. `why` is for the one that cannot be read. 0, -ENOMEM or recording_refuse().

@@ -30,4 +30,6 @@ int recording_take_figures(struct recording_in *in, struct read_target *t,
 /* Those of the snapshot's stacks, where its figures_kept says that there are any. 0 or -ENOMEM. */
 int recording_fill_figures(const struct recorded_figures *figures, struct snapshot *s);
 
+extern const struct field recording_figures_fields[];
+
 #endif

@@ -24,15 +24,18 @@ struct recording_header {
 	struct number_list causes, ends; /* enum lost_cause, enum stack_end */
 };
 
-void recording_put_header(struct wire *to, const struct recording_info *info);
-/* 0, -ENOMEM or -EBADMSG. Not logged. */
-int recording_take_header(struct recording_header *header, struct wire_reader message);
+struct recording_out;
+struct recording_in;
+
+int recording_put_header(struct recording_out *out, const struct recording_info *info);
+/* Fills in->header. 0, -ENOMEM or recording_refuse(). */
+int recording_take_header(struct recording_in *in, struct wire_reader message);
 void recording_header_free(struct recording_header *header);
 
 /* Losses by cause, a packed field of other messages. */
 void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOSSES_ROOM]);
-/* By the file's numbers. 0 or -EBADMSG. */
-int recording_take_lost(const struct recording_header *header, struct wire_reader body,
+/* By the file's numbers. 0 or recording_refuse(). */
+int recording_take_lost(struct recording_in *in, const struct wire_field *field,
 			uint64_t lost[LOSSES_ROOM]);
 
 /* Of an end that is not known here, what matters is that the stack is not complete. */

@@ -9,11 +9,13 @@
 #include "user/model/inspection.h"
 #include "user/recording/recording_names.h"
 
-/* Adds it; the last chunk is not flushed. */
-void recording_put_inspection(struct recording_out *out, const struct inspection *inspection);
+/* Adds it; the last chunk is not flushed. 0 or -errno. */
+int recording_put_inspection(struct recording_out *out, const struct inspection *inspection);
 
 /* 0 and *out (inspection_free()), -ENOMEM or recording_refuse(). */
 int recording_take_inspection(struct recording_in *in, struct wire_reader message,
 			      struct inspection **out);
+
+extern const struct field recording_inspection_fields[];
 
 #endif

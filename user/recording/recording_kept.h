@@ -13,39 +13,36 @@
 #include "user/recording/recording_misuse.h"
 
 /* As the file has it last. All zero: the file says nothing of it. */
-struct written_kept {
-	bool named;		 /* it is one of those that are to be kept */
-	struct survey_kept kept; /* its numbers and flags only: what they point to may be gone */
-	uint32_t reason, guard_reason; /* numbers of strings */
+struct recorded_kept {
+	uint64_t process; /* its number */
+	bool named;	  /* it is one of those that are to be kept */
+	/* writer: its numbers and flags only, what they point to may be gone */
+	struct survey_kept kept;
+	uint32_t reason, guard_reason; /* numbers of strings, 0: none */
 	struct recorded_misuses bad_accesses;
+	/* reader: kept's bad accesses are owned, and what has been read: a report may have it often */
+	bool read, filled;
 };
 
-void written_kept_free(struct written_kept *w); /* all zero afterwards */
+void recorded_kept_free(struct recorded_kept *r); /* all zero afterwards */
 
 /*
- * Adds what is new of the process of that number, which is described already. `kept`: NULL where nothing is to be
- * kept of it. 0 or -errno.
+ * Adds what is new of the process of that number, which is described already. `kept`: NULL where
+ * nothing is to be kept of it. 0 or -errno.
  */
-int recording_put_kept(struct recording_out *out, uint32_t process, struct written_kept *w,
+int recording_put_kept(struct recording_out *out, uint32_t process, struct recorded_kept *r,
 		       const struct survey_kept *kept);
 
-/* As read so far. All zero: nothing. */
-struct read_kept {
-	bool named;
-	struct survey_kept kept; /* its bad accesses are owned */
-	bool filled;		 /* these are what has been read: a report may have it often */
-	struct recorded_misuses bad_accesses;
-};
-
-void read_kept_free(struct read_kept *r); /* all zero afterwards */
-
 /* Takes in a message of it, or of a bad access of its. 0, -ENOMEM or recording_refuse(). */
-int recording_take_kept(struct recording_in *in, struct read_kept *r, struct wire_reader message);
-int recording_take_kept_bad_access(struct recording_in *in, struct read_kept *r,
+int recording_take_kept(struct recording_in *in, struct recorded_kept *r,
+			struct wire_reader message);
+int recording_take_kept_bad_access(struct recording_in *in, struct recorded_kept *r,
 				   struct wire_reader message);
 
 /* *out: what is known of it at the end of a report, r's own; NULL: it is none of them. 0 or -ENOMEM. */
-int recording_fill_kept(const struct recording_in *in, struct read_kept *r,
+int recording_fill_kept(const struct recording_in *in, struct recorded_kept *r,
 			const struct survey_kept **out);
+
+extern const struct field recording_kept_fields[];
 
 #endif

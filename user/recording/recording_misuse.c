@@ -35,8 +35,7 @@ static const struct field call_fields[] = {
 	{0},
 };
 
-static int misuse_put_calls(struct recording_out *out, unsigned number, const void *from);
-static int misuse_take_call(struct recording_in *in, const struct wire_field *f, void *to);
+FIELD_OWN_FUNCTIONS(misuse_calls);
 
 #define COUNTED                                                           \
 	FIELD_SMALL(MESSAGE_FIELD_TARGET, struct recorded_misuse, owner), \
@@ -53,7 +52,7 @@ static const struct field check_fields[] = {
 	FIELD_NUMBER(7, struct recorded_misuse, misuse.address),
 	FIELD_NUMBER(8, struct recorded_misuse, misuse.block),
 	FIELD_NUMBER(9, struct recorded_misuse, misuse.size),
-	FIELD_OWN_PARTS(10, misuse_put_calls, misuse_take_call, call_fields),
+	FIELD_OWN_PARTS(10, misuse_calls, call_fields),
 	{0},
 };
 
@@ -67,7 +66,7 @@ static const struct field guard_fields[] = {
 	FIELD_SMALL(9, struct recorded_misuse, misuse.thread),
 	FIELD_CHARS(10, struct recorded_misuse, misuse.comm),
 	FIELD_IF_ANY(11, struct recorded_misuse, value),
-	FIELD_OWN_PARTS(12, misuse_put_calls, misuse_take_call, call_fields),
+	FIELD_OWN_PARTS(12, misuse_calls, call_fields),
 	{0},
 };
 
@@ -94,7 +93,7 @@ static struct recorded_misuse *misuse_append(struct recorded_misuses *list)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static int misuse_put_calls(struct recording_out *out, unsigned number, const void *from)
+static int put_misuse_calls(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct recorded_misuse *item = from;
 	int err = 0;
@@ -207,7 +206,8 @@ static int misuse_note(struct recording_out *out, struct misuse_owner owner,
 	if (err || !describe)
 		return err;
 	item->misuse.count = item->now;
-	return fields_put_message(out, owner.message, recording_misuse_fields[owner.finder], item);
+	return recording_put_message(out, owner.message, recording_misuse_fields[owner.finder],
+				     item);
 }
 
 int recording_put_misuses(struct recording_out *out, struct misuse_owner owner,
@@ -225,14 +225,14 @@ int recording_put_misuses(struct recording_out *out, struct misuse_owner owner,
 		if (item->now == item->misuse.count)
 			continue;
 		item->misuse.count = item->now;
-		err = fields_put_message(out, owner.message, counted_fields, item);
+		err = recording_put_message(out, owner.message, counted_fields, item);
 	}
 	return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static int misuse_take_call(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_misuse_calls(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct recorded_call recorded = {.which = UINT64_MAX, .end = UINT64_MAX};
 	struct recorded_misuse *item = to;

@@ -9,7 +9,7 @@
 
 #include "user/model/id_map.h"
 #include "user/model/misuse.h"
-#include "user/recording/fields.h"
+#include "user/recording/recording_names.h"
 
 /* One finder's of one owner, by their numbers in the file. All zero: none so far. */
 struct recorded_misuses {

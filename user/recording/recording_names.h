@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "user/model/frame_table.h"
+#include "user/recording/fields.h"
 #include "user/recording/recording_chunk.h"
 #include "user/recording/recording_header.h"
 
@@ -52,13 +53,39 @@ int recording_take_string(struct recording_in *in, struct wire_reader body);
 int recording_take_frame(struct recording_in *in, struct wire_reader message);
 int recording_take_stack(struct recording_in *in, struct wire_reader body);
 
+/* The table's number for the file's, 0 for 0. False: the file has not defined it. */
+static inline bool id_list_get(const struct id_list *list, uint64_t number, uint32_t *id)
+{
+	*id = 0;
+	if (number > list->count)
+		return false;
+	if (number)
+		*id = list->ids[number - 1];
+	return true;
+}
+
 /* The text of the file's string number, 0 gives NULL; len may be NULL. False: there is none. */
-bool recording_string(const struct recording_in *in, uint64_t number, const char **text,
-		      size_t *len);
-/* The same for a field that has to be such a number. 0 or recording_refuse(). */
-int recording_take_text(struct recording_in *in, const struct wire_field *f, const char **text,
-			size_t *len);
+static inline bool recording_string(const struct recording_in *in, uint64_t number,
+				    const char **text, size_t *len)
+{
+	uint32_t id;
+
+	if (!id_list_get(&in->strings, number, &id))
+		return false;
+	*text = frame_table_string_at(in->table, id, len);
+	return true;
+}
+
 /* Our number of the file's stack number, 0 is 0. False: there is none. */
-bool recording_stack(const struct recording_in *in, uint64_t number, uint32_t *stack);
+static inline bool recording_stack(const struct recording_in *in, uint64_t number, uint32_t *stack)
+{
+	return id_list_get(&in->stacks, number, stack);
+}
+
+/* Adds a message behind the strings that it names; a large chunk is flushed. 0 or -errno. */
+int recording_put_message(struct recording_out *out, unsigned message, const struct field *table,
+			  const void *from);
+/* The fields of a frame. */
+extern const struct field recording_frame_fields[];
 
 #endif

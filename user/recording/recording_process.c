@@ -9,32 +9,29 @@
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_survey.h"
 
-enum process_field {
-	PROCESS_NUMBER = 1, /* from 0; given again when its process is not in the report any more */
-	PROCESS_PID = 2,
-	PROCESS_PPID = 3,
-	PROCESS_UID = 4,
-	PROCESS_START = 5,
-	PROCESS_COMM = 6,
-	PROCESS_FIRST_TEXT = 7, /* … to 11: control group, unit, container, runtime, pod */
-	PROCESS_FRESH = 12, /* 1: nothing of the process is known so far: its values begin at 0 */
-	PROCESS_POD_NAME = 13, /* the last text */
+struct recorded_process {
+	uint64_t number; /* from 0; given again when its process is not in the report any more */
+	struct process_sample sample;
+	char *texts[PROCESS_TEXTS];
+	bool fresh; /* nothing of the process is known so far: its values begin at 0 */
 };
 
-static unsigned process_text_field(size_t text)
-{
-	return text + 1 == PROCESS_TEXTS ? PROCESS_POD_NAME : PROCESS_FIRST_TEXT + (unsigned)text;
-}
-
-/* PROCESS_TEXTS: it is none. */
-static size_t process_text_of_field(unsigned field)
-{
-	size_t text = 0;
-
-	while (text < PROCESS_TEXTS && process_text_field(text) != field)
-		text++;
-	return text;
-}
+const struct field recording_process_fields[] = {
+	FIELD_NUMBER(1, struct recorded_process, number),
+	FIELD_PID(2, struct recorded_process, sample.pid),
+	FIELD_PID(3, struct recorded_process, sample.ppid),
+	FIELD_SMALL(4, struct recorded_process, sample.uid),
+	FIELD_NUMBER(5, struct recorded_process, sample.start_ticks),
+	FIELD_CHARS(6, struct recorded_process, sample.comm),
+	FIELD_TEXT(7, struct recorded_process, texts[0]),
+	FIELD_TEXT(8, struct recorded_process, texts[1]),
+	FIELD_TEXT(9, struct recorded_process, texts[2]),
+	FIELD_TEXT(10, struct recorded_process, texts[3]),
+	FIELD_TEXT(11, struct recorded_process, texts[4]),
+	FIELD_TEXT(13, struct recorded_process, texts[5]),
+	FIELD_SMALL_IF_ANY(12, struct recorded_process, fresh),
+	{0},
+};
 
 /*
  * No double is further from zero (bytes, bytes a second, seconds): times 3,600 it still is an
@@ -64,24 +61,24 @@ static uint64_t process_expected_value(enum process_value value, uint64_t old)
 void written_processes_free(struct written_processes *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		written_kept_free(&list->items[i].kept);
+		recorded_kept_free(&list->items[i].kept);
 	free(list->items);
 	id_map_free(&list->by_pid);
 }
 
-static void process_texts_of(const struct survey_row *row, const char *texts[PROCESS_TEXTS])
+static void process_texts_of(const struct survey_row *row, char *texts[PROCESS_TEXTS])
 {
-	texts[0] = row->cgroup;
-	texts[1] = row->unit;
-	texts[2] = row->container;
-	texts[3] = row->runtime;
-	texts[4] = row->pod;
-	texts[5] = row->pod_name;
+	texts[0] = (char *)row->cgroup;
+	texts[1] = (char *)row->unit;
+	texts[2] = (char *)row->container;
+	texts[3] = (char *)row->runtime;
+	texts[4] = (char *)row->pod;
+	texts[5] = (char *)row->pod_name;
 }
 
 static uint64_t process_hash(const struct survey_row *row)
 {
-	const char *texts[PROCESS_TEXTS];
+	char *texts[PROCESS_TEXTS];
 	uint64_t hash = (uint64_t)row->process.ppid << 32 | row->process.uid;
 
 	for (size_t i = 0; i < sizeof(row->process.comm); i++)
@@ -93,30 +90,6 @@ static uint64_t process_hash(const struct survey_row *row)
 		hash = id_map_mix(hash + 1);
 	}
 	return hash;
-}
-
-static void process_put(struct recording_out *out, uint32_t number, const struct survey_row *row,
-			bool fresh)
-{
-	const struct process_sample *p = &row->process;
-	struct wire *to = &out->chunk.body;
-	size_t mark = wire_open(to, MESSAGE_PROCESS);
-	const char *texts[PROCESS_TEXTS];
-
-	wire_uint(to, PROCESS_NUMBER, number);
-	wire_uint(to, PROCESS_PID, (uint64_t)p->pid);
-	wire_uint(to, PROCESS_PPID, (uint64_t)p->ppid);
-	wire_uint(to, PROCESS_UID, p->uid);
-	wire_uint(to, PROCESS_START, p->start_ticks);
-	wire_bytes(to, PROCESS_COMM, p->comm, strnlen(p->comm, sizeof(p->comm)));
-	process_texts_of(row, texts);
-	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
-		if (texts[i])
-			wire_string(to, process_text_field(i), texts[i]);
-	}
-	if (fresh)
-		wire_uint(to, PROCESS_FRESH, 1);
-	wire_close(to, mark);
 }
 
 /* A number that no process of the last report and of this one has. */
@@ -142,6 +115,7 @@ static int process_number(struct recording_out *out, struct written_processes *l
 	const struct process_sample *p = &row->process;
 	struct written_process *process;
 	uint64_t texts = process_hash(row);
+	struct recorded_process recorded;
 	bool fresh = false;
 	int err;
 
@@ -151,17 +125,19 @@ static int process_number(struct recording_out *out, struct written_processes *l
 		err = process_new_number(list, report, number);
 		if (err)
 			return err;
-		written_kept_free(&list->items[*number].kept);
+		recorded_kept_free(&list->items[*number].kept);
 		list->items[*number] =
 			(struct written_process){.pid = p->pid, .start_ticks = p->start_ticks};
 		fresh = true;
 	}
 	process = &list->items[*number];
 	process->report = report;
-	if (fresh || process->texts != texts)
-		process_put(out, *number, row, fresh);
+	recorded = (struct recorded_process){.number = *number, .sample = *p, .fresh = fresh};
+	process_texts_of(row, recorded.texts);
+	if (!fresh && process->texts == texts)
+		return 0;
 	process->texts = texts;
-	return 0;
+	return fields_put_part(out, MESSAGE_PROCESS, recording_process_fields, &recorded);
 }
 
 /*
@@ -303,7 +279,7 @@ static void read_process_free(struct read_process *p)
 		free(p->texts[i]);
 	memset(p->texts, 0, sizeof(p->texts));
 	read_process_forget_drill(p);
-	read_kept_free(&p->kept);
+	recorded_kept_free(&p->kept);
 }
 
 void read_processes_free(struct read_processes *list)
@@ -333,78 +309,32 @@ static int read_process_get(struct read_processes *list, uint64_t number, struct
 	return 0;
 }
 
-static int process_take_text(char **to, const struct wire_field *f)
-{
-	char *text = strndup((const char *)f->body.at, wire_left(&f->body));
-
-	free(*to);
-	*to = text;
-	return text ? 0 : -ENOMEM;
-}
-
-static int process_take_fields(struct read_process *p, struct wire_reader message,
-			       struct process_sample *sample, bool *fresh)
-{
-	struct wire_field f;
-	size_t text;
-	int got, err = 0;
-
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.type == WIRE_BYTES) {
-			/* With a NUL behind it. */
-			if (f.field == PROCESS_COMM && wire_left(&f.body) < sizeof(sample->comm) &&
-			    wire_left(&f.body))
-				memcpy(sample->comm, f.body.at, wire_left(&f.body));
-			else if ((text = process_text_of_field(f.field)) < PROCESS_TEXTS)
-				err = process_take_text(&p->texts[text], &f);
-		} else if (f.field == PROCESS_PID && f.number <= INT32_MAX) {
-			sample->pid = (pid_t)f.number;
-		} else if (f.field == PROCESS_PPID && f.number <= INT32_MAX) {
-			sample->ppid = (pid_t)f.number;
-		} else if (f.field == PROCESS_UID) {
-			sample->uid = (uid_t)f.number;
-		} else if (f.field == PROCESS_START) {
-			sample->start_ticks = f.number;
-		} else if (f.field == PROCESS_FRESH) {
-			*fresh = f.number != 0;
-		}
-	}
-	return err ? err : got;
-}
-
 int recording_take_process(struct recording_in *in, struct read_survey *v,
 			   struct wire_reader message)
 {
-	struct wire_reader all = message;
-	struct process_sample sample = {0};
-	struct read_process *p;
-	bool fresh = false;
-	struct wire_field f;
-	int err;
+	struct recorded_process r = {.number = UINT64_MAX};
+	struct read_process *p = NULL;
+	int err =
+		fields_take(in, recording_process_fields, message, &r, "a process cannot be read");
 
-	if (wire_next(&message, &f) <= 0 || f.field != PROCESS_NUMBER || f.type != WIRE_VARINT ||
-	    f.number > v->processes.count || f.number >= PROCESSES_MAX)
-		return recording_refuse(in, "a process's number is impossible");
-	err = read_process_get(&v->processes, f.number, &p);
+	if (!err && (r.number > v->processes.count || r.number >= PROCESSES_MAX))
+		err = recording_refuse(in, "a process's number is impossible");
+	err = err ? err : read_process_get(&v->processes, r.number, &p);
+	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
+		free(p ? p->texts[i] : r.texts[i]);
+		if (p)
+			p->texts[i] = r.texts[i];
+	}
 	if (err)
 		return err;
-	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
-		free(p->texts[i]);
-		p->texts[i] = NULL;
-	}
-	err = process_take_fields(p, all, &sample, &fresh);
-	if (err == -ENOMEM)
-		return err;
-	if (err < 0)
-		return recording_refuse(in, "a process cannot be read");
 	/* The number of one that has gone is given again. */
-	if (fresh) {
+	if (r.fresh) {
 		memset(p->values, 0, sizeof(p->values));
 		p->rss = 0;
 		read_process_forget_drill(p);
-		read_kept_free(&p->kept);
+		recorded_kept_free(&p->kept);
 	}
-	p->sample = sample;
+	p->sample = r.sample;
 	p->described = true;
 	return 0;
 }

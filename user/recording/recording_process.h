@@ -47,7 +47,7 @@ struct written_process {
 	struct survey_drill drill; /* to compare with only: snapshot and stacks may be gone */
 	uint64_t drill_time_ns;
 	bool drilled;
-	struct written_kept kept;
+	struct recorded_kept kept;
 };
 
 struct written_processes {
@@ -75,7 +75,7 @@ struct read_process {
 	const char *reason;
 	bool drilled;
 	struct survey_drill drill;
-	struct read_kept kept;
+	struct recorded_kept kept;
 };
 
 struct read_processes {
@@ -101,5 +101,7 @@ int recording_take_process_rss(struct recording_in *in, struct read_survey *v,
 
 /* A row of a report that the process is in. */
 void recording_fill_process(struct read_process *p, struct survey_row *row);
+
+extern const struct field recording_process_fields[];
 
 #endif

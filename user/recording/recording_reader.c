@@ -171,9 +171,9 @@ static int reader_take_header(struct recording_reader *r)
 	got = wire_next(&r->chunk.body, &f);
 	if (got <= 0 || f.field != MESSAGE_HEADER || f.type != WIRE_BYTES)
 		return chunk_damaged(&r->chunk, "the header is missing");
-	err = recording_take_header(&r->in.header, f.body);
+	err = recording_take_header(&r->in, f.body);
 	if (err == -EBADMSG)
-		return chunk_damaged(&r->chunk, "the header cannot be read");
+		return chunk_damaged(&r->chunk, r->in.why);
 	return err ? chunk_no_memory(&r->chunk) : 0;
 }
 

@@ -11,15 +11,20 @@
 #define MAX_ROWS     (1u << 24) /* of one target: --max-stacks' largest */
 #define ROWS_AT_ONCE 8192
 
-enum row_field {
-	ROW_TARGET = MESSAGE_FIELD_TARGET,
-	ROW_NUMBER = 2,
-	ROW_STACK_ID = 3,
-	ROW_STACK = 4,
-	ROW_END = 5,
-	ROW_TRUNCATED = 6,
-	ROW_SCOPE = 7, /* its place among the target's, from 1 */
-	ROW_FIELDS
+struct recorded_row {
+	uint64_t target, number, stack_id, stack, end, truncated;
+	uint64_t scope; /* its place among the target's, from 1 */
+};
+
+const struct field recording_row_fields[] = {
+	FIELD_NUMBER(MESSAGE_FIELD_TARGET, struct recorded_row, target),
+	FIELD_NUMBER(2, struct recorded_row, number),
+	FIELD_FIXED(3, struct recorded_row, stack_id),
+	FIELD_NUMBER(4, struct recorded_row, stack),
+	FIELD_NUMBER(5, struct recorded_row, end),
+	FIELD_NUMBER(6, struct recorded_row, truncated),
+	FIELD_IF_ANY(7, struct recorded_row, scope),
+	{0},
 };
 
 enum values_field { VALUES_TARGET = MESSAGE_FIELD_TARGET, VALUES_ROWS = 2 };
@@ -88,28 +93,14 @@ static int row_add_written(struct written_rows *rows, uint64_t stack_id, uint32_
 	return err;
 }
 
-static void row_put(struct wire *to, uint32_t target, uint32_t number, uint32_t frames,
-		    const struct stack *stack, uint32_t scope)
-{
-	size_t mark = wire_open(to, MESSAGE_ROW);
-
-	wire_uint(to, ROW_TARGET, target);
-	wire_uint(to, ROW_NUMBER, number);
-	wire_fixed64(to, ROW_STACK_ID, stack->id);
-	wire_uint(to, ROW_STACK, frames);
-	wire_uint(to, ROW_END, stack->end);
-	wire_uint(to, ROW_TRUNCATED, stack->truncated);
-	if (scope)
-		wire_uint(to, ROW_SCOPE, scope);
-	wire_close(to, mark);
-}
-
 int recording_put_rows(struct recording_out *out, uint32_t target, struct written_rows *rows,
 		       const struct report *report, const uint32_t *scopes, uint32_t *numbers)
 {
 	for (size_t i = 0; i < report->snapshot->stack_count; i++) {
 		const struct stack *stack = &report->snapshot->stacks[i];
 		const struct stack_notes *notes = &report->notes[i];
+		bool scoped = stack->scope && stack->scope <= report->snapshot->scopes.count;
+		struct recorded_row row;
 		bool known = id_map_get(&rows->numbers, stack->id, &numbers[i]);
 		uint32_t frames = 0;
 		int err = known ? 0 : row_add_written(rows, stack->id, &numbers[i]);
@@ -120,15 +111,19 @@ int recording_put_rows(struct recording_out *out, uint32_t target, struct writte
 		if (!err && notes->frames && notes->frame_count)
 			err = frame_table_stack(out->table, notes->frames, notes->frame_count,
 						&frames);
-		err = err ? err : recording_put_names(out);
 		if (err)
 			return err;
 		rows->items[numbers[i]].stack = frames;
-		row_put(&out->chunk.body, target, numbers[i], frames, stack,
-			stack->scope && stack->scope <= report->snapshot->scopes.count
-				? scopes[stack->scope - 1]
-				: 0);
-		err = chunk_flush_if_large(&out->chunk);
+		row = (struct recorded_row){
+			.target = target,
+			.number = numbers[i],
+			.stack_id = stack->id,
+			.stack = frames,
+			.end = stack->end,
+			.truncated = stack->truncated,
+			.scope = scoped ? scopes[stack->scope - 1] : 0,
+		};
+		err = recording_put_message(out, MESSAGE_ROW, recording_row_fields, &row);
 		if (err)
 			return err;
 	}
@@ -212,36 +207,31 @@ int recording_put_values(struct recording_out *out, uint32_t target, struct writ
 
 int recording_take_row(struct recording_in *in, struct read_target *t, struct wire_reader message)
 {
-	uint64_t fields[ROW_FIELDS] = {0};
+	struct recorded_row recorded = {0};
 	struct read_rows *rows = &t->rows;
 	struct read_row *row;
-	struct wire_field f;
 	uint32_t stack;
-	int got;
+	int err = fields_take(in, recording_row_fields, message, &recorded, "a row cannot be read");
 
-	while ((got = wire_next(&message, &f)) > 0) {
-		if (f.field < ARRAY_SIZE(fields) && f.type != WIRE_BYTES)
-			fields[f.field] = f.number;
-	}
-	if (got < 0)
-		return recording_refuse(in, "a row cannot be read");
-	if (fields[ROW_NUMBER] > rows->count || fields[ROW_NUMBER] >= MAX_ROWS)
+	if (err)
+		return err;
+	if (recorded.number > rows->count || recorded.number >= MAX_ROWS)
 		return recording_refuse(in, "a row's number is impossible");
-	if (!recording_stack(in, fields[ROW_STACK], &stack))
+	if (!recording_stack(in, recorded.stack, &stack))
 		return recording_refuse(in, "a row of a stack that is not there");
-	if (fields[ROW_SCOPE] > t->scopes.count)
+	if (recorded.scope > t->scopes.count)
 		return recording_refuse(in, "a row of a scope that is not there");
-	if (fields[ROW_NUMBER] == rows->count) {
+	if (recorded.number == rows->count) {
 		if (!RESERVE_ITEM(rows->items, rows->count, rows->room, 2))
 			return -ENOMEM;
 		rows->items[rows->count++] = (struct read_row){0};
 	}
-	row = &rows->items[fields[ROW_NUMBER]];
-	row->stack_id = fields[ROW_STACK_ID];
+	row = &rows->items[recorded.number];
+	row->stack_id = recorded.stack_id;
 	row->stack = stack;
-	row->truncated = fields[ROW_TRUNCATED] != 0;
-	row->scope = (uint32_t)fields[ROW_SCOPE];
-	row->end = recording_stack_end(&in->header, fields[ROW_END]);
+	row->truncated = recorded.truncated != 0;
+	row->scope = (uint32_t)recorded.scope;
+	row->end = recording_stack_end(&in->header, recorded.end);
 	return 0;
 }
 

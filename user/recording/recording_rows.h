@@ -75,4 +75,6 @@ int recording_take_values(struct recording_in *in, struct read_target *t,
 int recording_fill_stacks(const struct recording_in *in, struct read_rows *rows,
 			  struct snapshot *s);
 
+extern const struct field recording_row_fields[];
+
 #endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/recording/recording_scopes.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
-#include "user/base/util.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_target.h"
 
@@ -13,88 +11,61 @@
 /* Of one scope; the kernel side has 57. */
 #define MAX_KEPT 1024
 
-enum scope_field {
-	SCOPE_TARGET = MESSAGE_FIELD_TARGET,
-	SCOPE_NUMBER = 2,
-	SCOPE_FUNCTION = 3, /* number of a string */
-	SCOPE_TAG = 4,	    /* likewise; left out: none */
-	SCOPE_CALLS = 5,
-	SCOPE_OPEN = 6,
-	SCOPE_LEFT = 7,
-	SCOPE_TIMED = 8,
-	SCOPE_TIME_NS = 9,
-	SCOPE_TIME_MAX_NS = 10,
-	SCOPE_TIME_CLASSES = 11, /* packed */
-	SCOPE_ALLOC_BYTES = 12,
-	SCOPE_ALLOC_COUNT = 13,
-	SCOPE_FREED_BYTES = 14,
-	SCOPE_FREED_COUNT = 15,
-	SCOPE_KEPT_BYTES = 16,
-	SCOPE_KEPT_COUNT = 17,
-	SCOPE_LIVE_BYTES = 18,
-	SCOPE_LIVE_COUNT = 19,
-	SCOPE_OWN_ALLOC_BYTES = 20,
-	SCOPE_OWN_ALLOC_COUNT = 21,
-	SCOPE_OWN_KEPT_BYTES = 22,
-	SCOPE_OWN_KEPT_COUNT = 23,
-	SCOPE_OWN_LIVE_BYTES = 24,
-	SCOPE_OWN_LIVE_COUNT = 25,
-	SCOPE_KEPT_CALLS = 26, /* packed: bytes, how many more at most, calls */
-	SCOPE_TAGS_SEEN = 27,
-	SCOPE_KEPT_ERROR = 28, /* the bits of a double */
-	SCOPE_LIVE_ERROR = 29, /* likewise */
+/* function and tag are those of the table of names. */
+struct recorded_scope {
+	uint64_t target, number;
+	struct scope scope;
 };
 
-static const struct wire_number scope_numbers[] = {
-	WIRE_NUMBER_IF_ANY(SCOPE_CALLS, struct scope, calls),
-	WIRE_NUMBER_IF_ANY(SCOPE_OPEN, struct scope, open),
-	WIRE_NUMBER_IF_ANY(SCOPE_LEFT, struct scope, left),
-	WIRE_NUMBER_IF_ANY(SCOPE_TIMED, struct scope, timed),
-	WIRE_NUMBER_IF_ANY(SCOPE_TIME_NS, struct scope, time_ns),
-	WIRE_NUMBER_IF_ANY(SCOPE_TIME_MAX_NS, struct scope, time_max_ns),
-	WIRE_NUMBER_IF_ANY(SCOPE_ALLOC_BYTES, struct scope, alloc.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_ALLOC_COUNT, struct scope, alloc.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_FREED_BYTES, struct scope, freed.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_FREED_COUNT, struct scope, freed.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_KEPT_BYTES, struct scope, kept.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_KEPT_COUNT, struct scope, kept.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_LIVE_BYTES, struct scope, live.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_LIVE_COUNT, struct scope, live.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_ALLOC_BYTES, struct scope, own_alloc.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_ALLOC_COUNT, struct scope, own_alloc.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_KEPT_BYTES, struct scope, own_kept.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_KEPT_COUNT, struct scope, own_kept.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_LIVE_BYTES, struct scope, own_live.bytes),
-	WIRE_NUMBER_IF_ANY(SCOPE_OWN_LIVE_COUNT, struct scope, own_live.count),
-	WIRE_NUMBER_IF_ANY(SCOPE_TAGS_SEEN, struct scope, tags),
-	WIRE_NUMBER_IF_ANY(SCOPE_KEPT_ERROR, struct scope, kept_error),
-	WIRE_NUMBER_IF_ANY(SCOPE_LIVE_ERROR, struct scope, live_error),
+FIELD_OWN_FUNCTIONS(scope_kept_calls);
+
+#define S struct recorded_scope
+
+const struct field recording_scope_fields[] = {
+	FIELD_NUMBER(MESSAGE_FIELD_TARGET, S, target),
+	FIELD_NUMBER(2, S, number),
+	FIELD_STRING(3, S, scope.function),
+	FIELD_STRING(4, S, scope.tag),
+	FIELD_IF_ANY(5, S, scope.calls),
+	FIELD_IF_ANY(6, S, scope.open),
+	FIELD_IF_ANY(7, S, scope.left),
+	FIELD_IF_ANY(8, S, scope.timed),
+	FIELD_IF_ANY(9, S, scope.time_ns),
+	FIELD_IF_ANY(10, S, scope.time_max_ns),
+	FIELD_IF_ANY(12, S, scope.alloc.bytes),
+	FIELD_IF_ANY(13, S, scope.alloc.count),
+	FIELD_IF_ANY(14, S, scope.freed.bytes),
+	FIELD_IF_ANY(15, S, scope.freed.count),
+	FIELD_IF_ANY(16, S, scope.kept.bytes),
+	FIELD_IF_ANY(17, S, scope.kept.count),
+	FIELD_IF_ANY(18, S, scope.live.bytes),
+	FIELD_IF_ANY(19, S, scope.live.count),
+	FIELD_IF_ANY(20, S, scope.own_alloc.bytes),
+	FIELD_IF_ANY(21, S, scope.own_alloc.count),
+	FIELD_IF_ANY(22, S, scope.own_kept.bytes),
+	FIELD_IF_ANY(23, S, scope.own_kept.count),
+	FIELD_IF_ANY(24, S, scope.own_live.bytes),
+	FIELD_IF_ANY(25, S, scope.own_live.count),
+	FIELD_IF_ANY(27, S, scope.tags),
+	FIELD_IF_ANY(28, S, scope.kept_error), /* the bits of a double */
+	FIELD_IF_ANY(29, S, scope.live_error), /* likewise */
+	FIELD_LIST_IF_ANY(11, S, scope.times),
+	FIELD_OWN(26, scope_kept_calls),
 	{0},
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static void scope_put_times(struct wire *to, const struct scope *scope)
+/* Bytes, how many more at most, calls. */
+static int put_scope_kept_calls(struct recording_out *out, unsigned number, const void *from)
 {
-	size_t count = SCOPE_TIMES, mark;
-
-	while (count && !scope->times[count - 1])
-		count--;
-	if (!count)
-		return;
-	mark = wire_open(to, SCOPE_TIME_CLASSES);
-	for (size_t i = 0; i < count; i++)
-		wire_varint(to, scope->times[i]);
-	wire_close(to, mark);
-}
-
-static void scope_put_kept_calls(struct wire *to, const struct scope *scope)
-{
+	const struct scope *scope = &((const struct recorded_scope *)from)->scope;
+	struct wire *to = &out->chunk.body;
 	size_t mark;
 
 	if (!scope->kept_count)
-		return;
-	mark = wire_open(to, SCOPE_KEPT_CALLS);
+		return 0;
+	mark = wire_open(to, number);
 	for (size_t i = 0; i < scope->kept_count; i++) {
 		const struct scope_kept *kept = &scope->kept_calls[i];
 
@@ -103,32 +74,7 @@ static void scope_put_kept_calls(struct wire *to, const struct scope *scope)
 		wire_varint(to, kept->calls);
 	}
 	wire_close(to, mark);
-}
-
-static int scope_put(struct recording_out *out, uint32_t target, uint32_t number,
-		     const struct scope *scope)
-{
-	struct wire *to = &out->chunk.body;
-	uint32_t function, tag = 0;
-	size_t mark;
-	int err = frame_table_string(out->table, scope->function, &function);
-
-	if (!err && scope->tag)
-		err = frame_table_string(out->table, scope->tag, &tag);
-	err = err ? err : recording_put_names(out);
-	if (err)
-		return err;
-	mark = wire_open(to, MESSAGE_SCOPE);
-	wire_uint(to, SCOPE_TARGET, target);
-	wire_uint(to, SCOPE_NUMBER, number);
-	wire_uint(to, SCOPE_FUNCTION, function);
-	if (tag)
-		wire_uint(to, SCOPE_TAG, tag);
-	wire_put_numbers(to, scope_numbers, 0, UINT_MAX, scope);
-	scope_put_times(to, scope);
-	scope_put_kept_calls(to, scope);
-	wire_close(to, mark);
-	return chunk_flush_if_large(&out->chunk);
+	return 0;
 }
 
 int recording_put_scopes(struct recording_out *out, uint32_t target, struct scopes_list *known,
@@ -137,6 +83,7 @@ int recording_put_scopes(struct recording_out *out, uint32_t target, struct scop
 	for (size_t i = 0; i < s->scopes.count; i++) {
 		const struct scope *now = &s->scopes.items[i];
 		size_t before = known->count;
+		struct recorded_scope recorded;
 		struct scope *was = scopes_list_get(known, now->function, now->tag);
 		int err;
 
@@ -146,7 +93,10 @@ int recording_put_scopes(struct recording_out *out, uint32_t target, struct scop
 		if (known->count == before && scope_same_figures(was, now))
 			continue;
 		err = scope_set_figures(was, now);
-		err = err ? err : scope_put(out, target, numbers[i] - 1, now);
+		recorded = (struct recorded_scope){target, numbers[i] - 1, *now};
+		err = err ? err
+			  : recording_put_message(out, MESSAGE_SCOPE, recording_scope_fields,
+						  &recorded);
 		if (err)
 			return err;
 	}
@@ -155,21 +105,12 @@ int recording_put_scopes(struct recording_out *out, uint32_t target, struct scop
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* False: it cannot be read. */
-static bool scope_take_times(struct wire_reader body, struct scope *scope)
+static int take_scope_kept_calls(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	/* A later version may have more classes. */
-	for (size_t i = 0; i < SCOPE_TIMES && wire_left(&body); i++) {
-		if (wire_read_varint(&body, &scope->times[i]))
-			return false;
-	}
-	return true;
-}
+	struct scope *scope = &((struct recorded_scope *)to)->scope;
+	struct wire_reader body = f->body;
 
-static int scope_take_kept_calls(struct recording_in *in, struct wire_reader body,
-				 struct scope *scope)
-{
-	while (wire_left(&body)) {
+	while (f->type == WIRE_BYTES && wire_left(&body)) {
 		uint64_t bytes, more, calls;
 
 		if (wire_read_varint(&body, &bytes) || wire_read_varint(&body, &more) ||
@@ -182,54 +123,27 @@ static int scope_take_kept_calls(struct recording_in *in, struct wire_reader bod
 	return 0;
 }
 
-static int scope_take_fields(struct recording_in *in, struct wire_reader message,
-			     struct scope *scope, const char **function, const char **tag,
-			     uint64_t *number)
-{
-	struct wire_field f;
-	int got, err = 0;
-
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == SCOPE_NUMBER && f.type == WIRE_VARINT)
-			*number = f.number;
-		else if (f.field == SCOPE_FUNCTION)
-			err = recording_take_text(in, &f, function, NULL);
-		else if (f.field == SCOPE_TAG)
-			err = recording_take_text(in, &f, tag, NULL);
-		else if (f.field == SCOPE_TIME_CLASSES && f.type == WIRE_BYTES)
-			err = scope_take_times(f.body, scope)
-				      ? 0
-				      : recording_refuse(in, "a scope's times cannot be read");
-		else if (f.field == SCOPE_KEPT_CALLS && f.type == WIRE_BYTES)
-			err = scope_take_kept_calls(in, f.body, scope);
-		else
-			wire_take_number(scope_numbers, &f, scope);
-	}
-	if (!err &&
-	    (got < 0 || !*function || !(scope->kept_error >= 0) || !(scope->live_error >= 0)))
-		err = recording_refuse(in, "a scope cannot be read");
-	return err;
-}
-
 int recording_take_scope(struct recording_in *in, struct read_target *t, struct wire_reader message)
 {
-	struct scope now = {0}, *scope;
-	const char *function = NULL, *tag = NULL;
-	uint64_t number = UINT64_MAX;
+	struct recorded_scope now = {.number = UINT64_MAX};
 	size_t before = t->scopes.count;
-	int err = scope_take_fields(in, message, &now, &function, &tag, &number);
+	struct scope *scope;
+	int err = fields_take(in, recording_scope_fields, message, &now, "a scope cannot be read");
 
-	if (!err && (number > before || number >= MAX_SCOPES))
+	if (!err &&
+	    (!now.scope.function || !(now.scope.kept_error >= 0) || !(now.scope.live_error >= 0)))
+		err = recording_refuse(in, "a scope cannot be read");
+	if (!err && (now.number > before || now.number >= MAX_SCOPES))
 		err = recording_refuse(in, "a scope's number is impossible");
 	if (!err) {
-		scope = scopes_list_get(&t->scopes, function, tag);
+		scope = scopes_list_get(&t->scopes, now.scope.function, now.scope.tag);
 		if (!scope)
 			err = -ENOMEM;
-		else if ((uint64_t)(scope - t->scopes.items) != number)
+		else if ((uint64_t)(scope - t->scopes.items) != now.number)
 			err = recording_refuse(in, "a scope is there under two numbers");
 		else
-			err = scope_set_figures(scope, &now);
+			err = scope_set_figures(scope, &now.scope);
 	}
-	free(now.kept_calls);
+	free(now.scope.kept_calls);
 	return err;
 }

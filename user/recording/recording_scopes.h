@@ -22,4 +22,6 @@ struct read_target;
 int recording_take_scope(struct recording_in *in, struct read_target *t,
 			 struct wire_reader message);
 
+extern const struct field recording_scope_fields[];
+
 #endif

@@ -8,11 +8,8 @@
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_scopes.h"
 
-static int snapshot_put_lost(struct recording_out *out, unsigned number, const void *from);
-static int snapshot_take_lost(struct recording_in *in, const struct wire_field *f, void *to);
-static int snapshot_put_lost_anywhere(struct recording_out *out, unsigned number, const void *from);
-static int snapshot_take_lost_anywhere(struct recording_in *in, const struct wire_field *f,
-				       void *to);
+FIELD_OWN_FUNCTIONS(lost);
+FIELD_OWN_FUNCTIONS(lost_anywhere);
 
 /* Of enum attached_by, enum process_end_cause and the like the numbers are written. */
 const struct field recording_snapshot_fields[] = {
@@ -33,8 +30,8 @@ const struct field recording_snapshot_fields[] = {
 	FIELD_FLAG(5, 10, struct snapshot, guard.no_use_after_free),
 	FIELD_NUMBER(6, struct snapshot, sample_bytes),
 	FIELD_NUMBER(7, struct snapshot, unknown_frees),
-	FIELD_OWN(8, snapshot_put_lost, snapshot_take_lost),
-	FIELD_OWN(13, snapshot_put_lost_anywhere, snapshot_take_lost_anywhere),
+	FIELD_OWN(8, lost),
+	FIELD_OWN(13, lost_anywhere),
 	FIELD_IF_ANY(9, struct snapshot, memory.rss),
 	FIELD_IF_ANY(10, struct snapshot, memory.anon),
 	FIELD_IF_ANY(11, struct snapshot, memory.pss),
@@ -83,13 +80,13 @@ const struct field recording_snapshot_fields[] = {
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static int snapshot_put_lost(struct recording_out *out, unsigned number, const void *from)
+static int put_lost(struct recording_out *out, unsigned number, const void *from)
 {
 	recording_put_lost(&out->chunk.body, number, ((const struct snapshot *)from)->lost);
 	return 0;
 }
 
-static int snapshot_put_lost_anywhere(struct recording_out *out, unsigned number, const void *from)
+static int put_lost_anywhere(struct recording_out *out, unsigned number, const void *from)
 {
 	static const uint64_t none[LOSSES_ROOM];
 	const struct snapshot *s = from;
@@ -128,8 +125,8 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 
 	if (!t || !numbers || !scopes)
 		return -ENOMEM;
-	recording_put_target(out, t, s);
-	err = recording_put_maps(out, t, s);
+	err = recording_put_target(out, t, s);
+	err = err ? err : recording_put_maps(out, t, s);
 	err = err ? err : recording_put_scopes(out, t->id, &t->scopes, s, scopes);
 	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
 	err = err ? err : recording_put_values(out, t->id, &t->rows, s, numbers);
@@ -149,23 +146,14 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static int snapshot_take_losses(struct recording_in *in, const struct wire_field *f,
-				uint64_t lost[LOST_CAUSES])
+static int take_lost(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	return f->type == WIRE_BYTES && recording_take_lost(&in->header, f->body, lost)
-		       ? recording_refuse(in, "losses cannot be read")
-		       : 0;
+	return recording_take_lost(in, f, ((struct snapshot *)to)->lost);
 }
 
-static int snapshot_take_lost(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_lost_anywhere(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	return snapshot_take_losses(in, f, ((struct snapshot *)to)->lost);
-}
-
-static int snapshot_take_lost_anywhere(struct recording_in *in, const struct wire_field *f,
-				       void *to)
-{
-	return snapshot_take_losses(in, f, ((struct snapshot *)to)->lost_anywhere);
+	return recording_take_lost(in, f, ((struct snapshot *)to)->lost_anywhere);
 }
 
 static struct wire_reader snapshot_verdict(struct wire_reader message)

@@ -49,4 +49,6 @@ int recording_take_survey_bad_access(struct recording_in *in, struct read_survey
 int recording_take_survey(struct recording_in *in, struct read_survey *v,
 			  struct wire_reader message);
 
+extern const struct field recording_drill_fields[], recording_survey_fields[];
+
 #endif

@@ -8,24 +8,46 @@
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
 
-enum target_field { TARGET_ID = 1, TARGET_PID = 2, TARGET_COMM = 3, TARGET_ARGUMENT = 4 };
-
-enum maps_field { MAPS_TARGET = MESSAGE_FIELD_TARGET, MAPS_MAP = 2 };
-
-enum map_field {
-	MAP_START = 1,
-	MAP_END = 2,
-	MAP_OFFSET = 3,
-	MAP_VADDR = 4,
-	MAP_PATH = 5,
-	MAP_BUILD_ID = 6,
+/* A target, and what its functions need. */
+struct recorded_target {
+	uint64_t id;
+	pid_t pid;
+	char comm[16];
+	char *const *cmdline; /* writer */
+	char **arguments;     /* reader: owned */
+	size_t argument_count;
 };
 
-static const struct wire_number map_numbers[] = {
-	WIRE_NUMBER(MAP_START, struct module_map, start),
-	WIRE_NUMBER(MAP_END, struct module_map, end),
-	WIRE_NUMBER(MAP_OFFSET, struct module_map, offset),
-	WIRE_NUMBER(MAP_VADDR, struct module_map, vaddr),
+FIELD_OWN_FUNCTIONS(target_arguments);
+
+const struct field recording_target_fields[] = {
+	FIELD_NUMBER(1, struct recorded_target, id),
+	FIELD_PID(2, struct recorded_target, pid),
+	FIELD_CHARS(3, struct recorded_target, comm),
+	FIELD_OWN(4, target_arguments),
+	{0},
+};
+
+/* The mappings of a target. */
+struct recorded_maps {
+	uint64_t target;
+	struct module_map *items; /* reader: owned */
+	size_t count;
+};
+
+static const struct field map_fields[] = {
+	FIELD_NUMBER(1, struct module_map, start),
+	FIELD_NUMBER(2, struct module_map, end),
+	FIELD_NUMBER(3, struct module_map, offset),
+	FIELD_NUMBER(4, struct module_map, vaddr),
+	FIELD_STRING(5, struct module_map, path),
+	FIELD_STRING_BYTES(6, struct module_map, build_id, build_id_len),
+	{0},
+};
+
+const struct field recording_maps_fields[] = {
+	FIELD_NUMBER(MESSAGE_FIELD_TARGET, struct recorded_maps, target),
+	FIELD_PARTS(2, struct recorded_maps, items, count, map_fields, SIZE_MAX, NULL),
 	{0},
 };
 
@@ -82,24 +104,27 @@ void written_targets_free(struct written_targets *targets)
 	free(targets->items);
 }
 
-void recording_put_target(struct recording_out *out, struct written_target *t,
-			  const struct snapshot *s)
+static int put_target_arguments(struct recording_out *out, unsigned number, const void *from)
 {
-	struct wire *to = &out->chunk.body;
-	size_t mark;
+	const struct recorded_target *r = from;
+
+	for (char *const *argument = r->cmdline; argument && *argument; argument++)
+		wire_string(&out->chunk.body, number, *argument);
+	return 0;
+}
+
+int recording_put_target(struct recording_out *out, struct written_target *t,
+			 const struct snapshot *s)
+{
+	struct recorded_target r = {.id = t->id, .pid = s->pid, .cmdline = s->cmdline};
 
 	/* A thread may rename its process. */
 	if (t->described && !memcmp(t->comm, s->comm, sizeof(t->comm)))
-		return;
+		return 0;
 	memcpy(t->comm, s->comm, sizeof(t->comm));
+	memcpy(r.comm, s->comm, sizeof(r.comm));
 	t->described = true;
-	mark = wire_open(to, MESSAGE_TARGET);
-	wire_uint(to, TARGET_ID, t->id);
-	wire_uint(to, TARGET_PID, (uint64_t)s->pid);
-	wire_bytes(to, TARGET_COMM, s->comm, strnlen(s->comm, sizeof(s->comm)));
-	for (char *const *arg = s->cmdline; arg && *arg; arg++)
-		wire_string(to, TARGET_ARGUMENT, *arg);
-	wire_close(to, mark);
+	return fields_put_part(out, MESSAGE_TARGET, recording_target_fields, &r);
 }
 
 static bool target_same_maps(const struct module_maps *a, const struct module_maps *b)
@@ -118,26 +143,10 @@ static bool target_same_maps(const struct module_maps *a, const struct module_ma
 	return true;
 }
 
-static void target_put_map(struct recording_out *out, const struct module_map *map)
-{
-	struct wire *to = &out->chunk.body;
-	size_t mark = wire_open(to, MAPS_MAP);
-	uint32_t path = 0, build_id = 0;
-
-	wire_put_numbers(to, map_numbers, MAP_START, MAP_VADDR, map);
-	frame_table_string(out->table, map->path, &path);
-	wire_uint(to, MAP_PATH, path);
-	if (map->build_id &&
-	    !frame_table_bytes(out->table, map->build_id, map->build_id_len, &build_id))
-		wire_uint(to, MAP_BUILD_ID, build_id);
-	wire_close(to, mark);
-}
-
 int recording_put_maps(struct recording_out *out, struct written_target *t,
 		       const struct snapshot *s)
 {
-	struct wire *to = &out->chunk.body;
-	size_t mark;
+	struct recorded_maps r = {.target = t->id};
 	int err = 0;
 
 	if (!s->maps || target_same_maps(t->maps, s->maps))
@@ -146,24 +155,12 @@ int recording_put_maps(struct recording_out *out, struct written_target *t,
 	t->maps = module_maps_new(s->maps->items, s->maps->count);
 	if (!t->maps)
 		return -ENOMEM;
+	r.items = t->maps->items;
+	r.count = t->maps->count;
 	/* Their strings have to stand before them. */
-	for (size_t i = 0; !err && i < t->maps->count; i++) {
-		const struct module_map *map = &t->maps->items[i];
-		uint32_t id;
-
-		err = frame_table_string(out->table, map->path, &id);
-		if (!err && map->build_id)
-			err = frame_table_bytes(out->table, map->build_id, map->build_id_len, &id);
-	}
-	err = err ? err : recording_put_names(out);
-	if (err)
-		return err;
-	mark = wire_open(to, MESSAGE_MAPS);
-	wire_uint(to, MAPS_TARGET, t->id);
-	for (size_t i = 0; i < t->maps->count; i++)
-		target_put_map(out, &t->maps->items[i]);
-	wire_close(to, mark);
-	return 0;
+	for (size_t i = 0; !err && i < t->maps->count; i++)
+		err = fields_name(out, map_fields, &t->maps->items[i]);
+	return err ? err : recording_put_message(out, MESSAGE_MAPS, recording_maps_fields, &r);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -226,108 +223,64 @@ void read_targets_free(struct read_targets *targets)
 	id_map_free(&targets->numbers);
 }
 
-static int target_add_argument(char ***cmdline, size_t *count, const struct wire_reader *body)
+static int take_target_arguments(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	char **grown = reallocarray(*cmdline, *count + 2, sizeof(*grown));
+	struct recorded_target *r = to;
+	char **grown = reallocarray(r->arguments, r->argument_count + 2, sizeof(*grown));
 
+	(void)in;
 	if (!grown)
 		return -ENOMEM;
-	*cmdline = grown;
-	grown[*count] = strndup((const char *)body->at, wire_left(body));
-	if (!grown[*count])
-		return -ENOMEM;
-	grown[++*count] = NULL;
+	r->arguments = grown;
+	grown[r->argument_count] = f->type == WIRE_BYTES
+					   ? strndup((const char *)f->body.at, wire_left(&f->body))
+					   : NULL;
+	if (!grown[r->argument_count])
+		return f->type == WIRE_BYTES ? -ENOMEM : 0;
+	grown[++r->argument_count] = NULL;
 	return 0;
 }
 
 int recording_take_target(struct recording_in *in, struct read_targets *targets,
 			  struct wire_reader message)
 {
-	struct read_target *t = NULL;
-	size_t arguments = 0;
-	struct wire_field f;
-	int got, err = 0;
+	struct recorded_target r = {.id = UINT64_MAX};
+	struct read_target *t;
+	int err = fields_take(in, recording_target_fields, message, &r, "a target cannot be read");
 
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == TARGET_ID && f.type == WIRE_VARINT && !t) {
-			if (f.number > UINT32_MAX)
-				return recording_refuse(in, "a target's number is impossible");
-			t = read_target_find(targets, f.number);
-			if (!t)
-				err = read_target_add(targets, (uint32_t)f.number, &t);
-			if (!err) {
-				text_list_free(t->cmdline);
-				t->cmdline = NULL;
-			}
-			continue;
-		}
-		if (!t)
-			return recording_refuse(in, "a target without a number");
-		if (f.field == TARGET_PID && f.number <= INT32_MAX) {
-			t->pid = (pid_t)f.number;
-		} else if (f.field == TARGET_COMM && f.type == WIRE_BYTES &&
-			   wire_left(&f.body) <= sizeof(t->comm)) {
-			memset(t->comm, 0, sizeof(t->comm));
-			if (wire_left(&f.body))
-				memcpy(t->comm, f.body.at, wire_left(&f.body));
-		} else if (f.field == TARGET_ARGUMENT && f.type == WIRE_BYTES) {
-			err = target_add_argument(&t->cmdline, &arguments, &f.body);
-		}
-	}
-	return err ? err : got < 0 ? recording_refuse(in, "a target cannot be read") : 0;
-}
-
-static int target_take_map(struct recording_in *in, struct wire_reader message,
-			   struct module_map *map)
-{
-	struct wire_field f;
-	int got, err = 0;
-
-	*map = (struct module_map){0};
-	while (!err && (got = wire_next(&message, &f)) > 0) {
-		if (f.field == MAP_PATH)
-			err = recording_take_text(in, &f, &map->path, NULL);
-		else if (f.field == MAP_BUILD_ID)
-			err = recording_take_text(in, &f, (const char **)&map->build_id,
-						  &map->build_id_len);
-		else
-			wire_take_number(map_numbers, &f, map);
-	}
-	if (err)
+	if (!err && r.id > UINT32_MAX)
+		err = recording_refuse(in, "a target's number is impossible");
+	t = err ? NULL : read_target_find(targets, r.id);
+	if (!err && !t)
+		err = read_target_add(targets, (uint32_t)r.id, &t);
+	if (err) {
+		text_list_free(r.arguments);
 		return err;
-	return got < 0 || !map->path || map->end <= map->start
-		       ? recording_refuse(in, "a mapping is impossible")
-		       : 0;
+	}
+	text_list_free(t->cmdline);
+	t->cmdline = r.arguments;
+	t->pid = r.pid;
+	memcpy(t->comm, r.comm, sizeof(t->comm));
+	return 0;
 }
 
 int recording_take_maps(struct recording_in *in, struct read_target *t, struct wire_reader message)
 {
-	_cleanup_free_ struct module_map *items = NULL;
-	struct module_maps *maps;
-	size_t count = 0;
-	struct wire_field f;
-	int got;
+	struct recorded_maps r = {0};
+	struct module_maps *maps = NULL;
+	int err = fields_take(in, recording_maps_fields, message, &r, "mappings cannot be read");
 
-	while ((got = wire_next(&message, &f)) > 0) {
-		struct module_map *grown;
-		int err;
-
-		if (f.field != MAPS_MAP || f.type != WIRE_BYTES)
-			continue;
-		grown = reallocarray(items, count + 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		items = grown;
-		err = target_take_map(in, f.body, &items[count]);
-		if (err)
-			return err;
-		count++;
+	for (size_t i = 0; !err && i < r.count; i++) {
+		if (!r.items[i].path || r.items[i].end <= r.items[i].start)
+			err = recording_refuse(in, "a mapping is impossible");
 	}
-	if (got < 0)
-		return recording_refuse(in, "mappings cannot be read");
-	maps = module_maps_new(items, count);
-	if (!maps)
-		return -ENOMEM;
+	if (!err) {
+		maps = module_maps_new(r.items, r.count);
+		err = maps ? 0 : -ENOMEM;
+	}
+	free(r.items);
+	if (err)
+		return err;
 	free(t->maps);
 	t->maps = maps;
 	return 0;

@@ -43,8 +43,8 @@ void written_target_forget(struct written_targets *targets, const struct written
 void written_targets_free(struct written_targets *targets);
 
 /* Each adds a message, if there is something new to say. 0 or -errno. */
-void recording_put_target(struct recording_out *out, struct written_target *t,
-			  const struct snapshot *s);
+int recording_put_target(struct recording_out *out, struct written_target *t,
+			 const struct snapshot *s);
 int recording_put_maps(struct recording_out *out, struct written_target *t,
 		       const struct snapshot *s);
 
@@ -87,5 +87,7 @@ int recording_take_bad_access(struct recording_in *in, struct read_target *t,
 
 /* What the snapshot says of its target. 0 or -ENOMEM. */
 int recording_fill_target(const struct read_target *t, struct snapshot *s);
+
+extern const struct field recording_target_fields[], recording_maps_fields[];
 
 #endif

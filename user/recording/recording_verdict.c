@@ -18,28 +18,23 @@ struct recorded_verdict {
 	struct recorded_notes *notes;
 };
 
-static int verdict_put_reason(struct recording_out *out, unsigned number, const void *from);
-static int verdict_take_reason(struct recording_in *in, const struct wire_field *f, void *to);
-static int verdict_put_rows(struct recording_out *out, unsigned number, const void *from);
-static int verdict_take_rows(struct recording_in *in, const struct wire_field *f, void *to);
-static int verdict_put_before(struct recording_out *out, unsigned number, const void *from);
-static int verdict_take_before(struct recording_in *in, const struct wire_field *f, void *to);
-static int verdict_put_unjoined(struct recording_out *out, unsigned number, const void *from);
-static int verdict_take_unjoined(struct recording_in *in, const struct wire_field *f, void *to);
-static int verdict_put_notes(struct recording_out *out, unsigned number, const void *from);
-static int verdict_take_note(struct recording_in *in, const struct wire_field *f, void *to);
+FIELD_OWN_FUNCTIONS(verdict_reason);
+FIELD_OWN_FUNCTIONS(verdict_rows);
+FIELD_OWN_FUNCTIONS(verdict_before);
+FIELD_OWN_FUNCTIONS(verdict_unjoined);
+FIELD_OWN_FUNCTIONS(verdict_notes);
 
 const struct field recording_verdict_fields[] = {
 	FIELD_SMALL(1, struct recorded_verdict, v.state),
-	FIELD_OWN(2, verdict_put_reason, verdict_take_reason),
+	FIELD_OWN(2, verdict_reason),
 	FIELD_NUMBER(3, struct recorded_verdict, v.pause_ns),
 	FIELD_NUMBER(4, struct recorded_verdict, v.total_ns),
 	FIELD_NUMBER(5, struct recorded_verdict, v.read_bytes),
 	FIELD_NUMBER(6, struct recorded_verdict, v.unknown_bytes),
 	FIELD_NUMBER(7, struct recorded_verdict, v.unread_bytes),
 	FIELD_SMALL(8, struct recorded_verdict, v.approximate),
-	FIELD_OWN(9, verdict_put_rows, verdict_take_rows),
-	FIELD_OWN(11, verdict_put_before, verdict_take_before),
+	FIELD_OWN(9, verdict_rows),
+	FIELD_OWN(11, verdict_before),
 	{0},
 };
 
@@ -49,12 +44,12 @@ static const struct field unjoined_fields[] = {
 	FIELD_NUMBER(13, struct recorded_verdict, v.unjoined.bytes),
 	FIELD_NUMBER(14, struct recorded_verdict, v.unjoined.resident),
 	FIELD_NUMBER(15, struct recorded_verdict, v.unjoined.held),
-	FIELD_OWN(16, verdict_put_unjoined, verdict_take_unjoined),
+	FIELD_OWN(16, verdict_unjoined),
 	{0},
 };
 
 static const struct field notes_fields[] = {
-	FIELD_OWN(10, verdict_put_notes, verdict_take_note),
+	FIELD_OWN(10, verdict_notes),
 	{0},
 };
 
@@ -118,7 +113,7 @@ static void verdict_put_row(struct wire *out, uint32_t row,
 	}
 }
 
-static int verdict_put_reason(struct recording_out *out, unsigned number, const void *from)
+static int put_verdict_reason(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct verdict *v = &((const struct recorded_verdict *)from)->v;
 
@@ -127,7 +122,7 @@ static int verdict_put_reason(struct recording_out *out, unsigned number, const 
 	return 0;
 }
 
-static int verdict_put_rows(struct recording_out *out, unsigned number, const void *from)
+static int put_verdict_rows(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct recorded_verdict *r = from;
 	bool taken = r->v.state == VERDICT_TAKEN;
@@ -139,7 +134,7 @@ static int verdict_put_rows(struct recording_out *out, unsigned number, const vo
 	return 0;
 }
 
-static int verdict_put_before(struct recording_out *out, unsigned number, const void *from)
+static int put_verdict_before(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct verdict *v = &((const struct recorded_verdict *)from)->v;
 	size_t mark;
@@ -152,7 +147,7 @@ static int verdict_put_before(struct recording_out *out, unsigned number, const 
 	return 0;
 }
 
-static int verdict_put_unjoined(struct recording_out *out, unsigned number, const void *from)
+static int put_verdict_unjoined(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct recorded_verdict *r = from;
 	struct wire *to = &out->chunk.body;
@@ -256,7 +251,7 @@ static int note_put(struct wire *out, unsigned field, uint32_t row, const struct
 	return err;
 }
 
-static int verdict_put_notes(struct recording_out *out, unsigned number, const void *from)
+static int put_verdict_notes(struct recording_out *out, unsigned number, const void *from)
 {
 	const struct recorded_verdict *r = from;
 	int err = 0;
@@ -307,7 +302,7 @@ static bool verdict_take_classes(struct wire_reader *list, struct amount classes
 	return true;
 }
 
-static int verdict_take_rows(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_verdict_rows(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct recorded_verdict *r = to;
 	struct wire_reader list = f->body;
@@ -327,7 +322,7 @@ static int verdict_take_rows(struct recording_in *in, const struct wire_field *f
 	return 0;
 }
 
-static int verdict_take_before(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_verdict_before(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct recorded_verdict *r = to;
 	struct wire_reader list = f->body;
@@ -340,7 +335,7 @@ static int verdict_take_before(struct recording_in *in, const struct wire_field 
 		       : 0;
 }
 
-static int verdict_take_unjoined(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_verdict_unjoined(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct snapshot *s = ((struct recorded_verdict *)to)->to;
 	struct wire_reader list = f->body;
@@ -450,7 +445,7 @@ static int note_fill_all(struct snapshot *s, const struct recorded_notes *notes)
 	return 0;
 }
 
-static int verdict_take_reason(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_verdict_reason(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct verdict *v = &((struct recorded_verdict *)to)->v;
 
@@ -461,7 +456,7 @@ static int verdict_take_reason(struct recording_in *in, const struct wire_field 
 	return 0;
 }
 
-static int verdict_take_note(struct recording_in *in, const struct wire_field *f, void *to)
+static int take_verdict_notes(struct recording_in *in, const struct wire_field *f, void *to)
 {
 	struct recorded_verdict *r = to;
 	int err = f->type == WIRE_BYTES ? note_take(f->body, r->to->stack_count, r->notes) : 0;

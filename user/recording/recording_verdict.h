@@ -7,7 +7,7 @@
 #define MEMLEAKBPF_RECORDING_RECORDING_VERDICT_H
 
 #include "user/model/snapshot.h"
-#include "user/recording/fields.h"
+#include "user/recording/recording_names.h"
 
 struct recorded_note;
 

@@ -24,10 +24,8 @@ int recording_writer_new(FILE *out, const struct recording_info *info,
 	w->out.chunk.out = out;
 	w->out.table = frame_table_new();
 	err = w->out.table ? chunk_write_prefix(&w->out.chunk) : -ENOMEM;
-	if (!err) {
-		recording_put_header(&w->out.chunk.body, info);
-		err = chunk_flush(&w->out.chunk);
-	}
+	err = err ? err : recording_put_header(&w->out, info);
+	err = err ? err : chunk_flush(&w->out.chunk);
 	if (err) {
 		recording_writer_free(w);
 		return err;
@@ -73,6 +71,5 @@ int recording_writer_add_inspection(struct recording_writer *w, const struct ins
 {
 	if (w->out.chunk.error)
 		return w->out.chunk.error;
-	recording_put_inspection(&w->out, inspection);
-	return writer_finish(w, 0);
+	return writer_finish(w, recording_put_inspection(&w->out, inspection));
 }

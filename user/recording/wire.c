@@ -150,38 +150,6 @@ void wire_close(struct wire *w, size_t mark)
 	memcpy(w->data + mark - 1, length, n);
 }
 
-void wire_put_numbers(struct wire *w, const struct wire_number *table, unsigned first,
-		      unsigned last, const void *from)
-{
-	for (; table->field; table++) {
-		uint64_t value = *(const uint64_t *)((const char *)from + table->at);
-
-		if (table->field >= first && table->field <= last && (value || !table->if_any))
-			wire_uint(w, table->field, value);
-	}
-}
-
-void wire_put_changed_numbers(struct wire *w, const struct wire_number *table, const void *from,
-			      const void *last)
-{
-	for (; table->field; table++) {
-		uint64_t value = *(const uint64_t *)((const char *)from + table->at);
-
-		if (value != *(const uint64_t *)((const char *)last + table->at))
-			wire_uint(w, table->field, value);
-	}
-}
-
-bool wire_take_number(const struct wire_number *table, const struct wire_field *field, void *to)
-{
-	while (table->field && table->field != field->field)
-		table++;
-	if (!table->field || field->type != WIRE_VARINT)
-		return false;
-	*(uint64_t *)((char *)to + table->at) = field->number;
-	return true;
-}
-
 int wire_read_varint(struct wire_reader *reader, uint64_t *value)
 {
 	uint64_t result = 0;

@@ -42,35 +42,6 @@ void wire_string(struct wire *w, unsigned field, const char *text);
 size_t wire_open(struct wire *w, unsigned field);
 void wire_close(struct wire *w, size_t mark);
 
-/*
- * Plain numbers (uint64_t) of a struct that are fields of a message: a table of them serves writing
- * and reading. A row without a field ends it.
- */
-struct wire_number {
-	unsigned field;
-	bool if_any; /* 0 is left out */
-	size_t at;   /* in the struct */
-};
-
-#define WIRE_NUMBER(number, type, member)                     \
-	{                                                     \
-		(number), false, WIRE_NUMBER_AT(type, member) \
-	}
-#define WIRE_NUMBER_IF_ANY(number, type, member)             \
-	{                                                    \
-		(number), true, WIRE_NUMBER_AT(type, member) \
-	}
-/* The division is by zero if the member is no 64-bit one. */
-#define WIRE_NUMBER_AT(type, member) \
-	(offsetof(type, member) / (sizeof(((type *)0)->member) == sizeof(uint64_t)))
-
-/* Adds those from field `first` to `last`, in the table's order. */
-void wire_put_numbers(struct wire *w, const struct wire_number *table, unsigned first,
-		      unsigned last, const void *from);
-/* The same of those that are not as `last` has them. */
-void wire_put_changed_numbers(struct wire *w, const struct wire_number *table, const void *from,
-			      const void *last);
-
 enum wire_type {
 	WIRE_VARINT = 0,
 	WIRE_FIXED64 = 1,
@@ -96,9 +67,6 @@ int wire_next(struct wire_reader *reader, struct wire_field *out);
 /* One varint of a packed field. 0 or -EBADMSG, also at the end. */
 int wire_read_varint(struct wire_reader *reader, uint64_t *value);
 int wire_read_zigzag(struct wire_reader *reader, int64_t *value);
-
-/* Sets the member that is the field's. False: the table has none, or it is no varint. */
-bool wire_take_number(const struct wire_number *table, const struct wire_field *field, void *to);
 
 /* What wire_zigzag() has made a number of. */
 static inline int64_t wire_unzigzag(uint64_t number)
