@@ -42,11 +42,10 @@ static void put_nothing(void *ctx, FILE *out, uint32_t block)
 	(void)block;
 }
 
-/* A block of 48 bytes whose address is in that word, or in a register (at 0), or in nothing but somebody's hand (1). */
-static char *held_at(uint64_t at, size_t chain)
+/* What holds the block, by its index, in a finished image; frees the image. */
+static char *held_in(struct heap_image *image, uint32_t block)
 {
 	const struct reach_options options = {.heuristics = 0};
-	struct heap_image *image = fake_image(some_maps);
 	struct held_by held = {
 		.image = image,
 		.names = {.data = name_data, .block = put_nothing, .heap = "the heap"}};
@@ -54,6 +53,24 @@ static char *held_at(uint64_t at, size_t chain)
 	char *text = NULL;
 	size_t len;
 	FILE *out;
+
+	fake_finish(image);
+	assert_int_equal(reach_new(image, &options, &reach), 0);
+	held.reach = reach;
+	out = open_memstream(&text, &len);
+	assert_non_null(out);
+	assert_int_equal(reach_class(reach, block), VERDICT_REACHABLE);
+	assert_int_equal(held_by_put(&held, out, block), 0);
+	assert_int_equal(fclose(out), 0);
+	reach_free(reach);
+	heap_image_free(image);
+	return text;
+}
+
+/* A block of 48 bytes whose address is in that word, or in a register (at 0), or in nothing but somebody's hand (1). */
+static char *held_at(uint64_t at, size_t chain)
+{
+	struct heap_image *image = fake_image(some_maps);
 
 	fake_region(image, HEAP, 0x10000);
 	fake_region(image, ANON, 0x1000);
@@ -70,17 +87,7 @@ static char *held_at(uint64_t at, size_t chain)
 		assert_int_equal(heap_image_hold(image, HEAP), 0);
 	else if (at)
 		fake_word(image, at, HEAP);
-	fake_finish(image);
-	assert_int_equal(reach_new(image, &options, &reach), 0);
-	held.reach = reach;
-	out = open_memstream(&text, &len);
-	assert_non_null(out);
-	assert_int_equal(reach_class(reach, chain), VERDICT_REACHABLE);
-	assert_int_equal(held_by_put(&held, out, (uint32_t)chain), 0);
-	assert_int_equal(fclose(out), 0);
-	reach_free(reach);
-	heap_image_free(image);
-	return text;
+	return held_in(image, (uint32_t)chain);
 }
 
 static void says(uint64_t at, size_t chain, const char *expected)
@@ -126,15 +133,7 @@ static void ways(void **state)
  */
 static char *held_by_own_stack(bool direct, uint32_t asked)
 {
-	const struct reach_options options = {.heuristics = 0};
 	struct heap_image *image = fake_image(some_maps);
-	struct held_by held = {
-		.image = image,
-		.names = {.data = name_data, .block = put_nothing, .heap = "the heap"}};
-	struct reach *reach;
-	char *text = NULL;
-	size_t len;
-	FILE *out;
 
 	fake_region(image, HEAP, 0x10000);
 	fake_thread(image, HEAP + 0x2000, 0, 0);
@@ -142,16 +141,7 @@ static char *held_by_own_stack(bool direct, uint32_t asked)
 	fake_block(image, OTHER, 48);
 	fake_word(image, HEAP + 0x3000, direct ? HEAP : OTHER);
 	fake_word(image, OTHER, HEAP);
-	fake_finish(image);
-	assert_int_equal(reach_new(image, &options, &reach), 0);
-	held.reach = reach;
-	out = open_memstream(&text, &len);
-	assert_non_null(out);
-	assert_int_equal(held_by_put(&held, out, asked), 0);
-	assert_int_equal(fclose(out), 0);
-	reach_free(reach);
-	heap_image_free(image);
-	return text;
+	return held_in(image, asked);
 }
 
 static void own_stack(void **state)

@@ -8,9 +8,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "tests/unit/trace/asked_child.h"
 #include "user/base/util.h"
 #include "user/model/guard_state.h"
 #include "user/trace/cost.h"
@@ -18,60 +17,14 @@
 
 #define BLOCKS 1000
 
-struct child {
-	pid_t pid;
-	int asks, answers; /* descriptors */
-};
-
-/* Each time that it is asked to. */
-static void allocate(int asked, int answer)
+static void allocate(unsigned char byte, size_t blocks)
 {
-	char byte;
+	(void)byte;
+	for (size_t i = 0; i < blocks; i++) {
+		void *volatile block = malloc(40);
 
-	while (read(asked, &byte, 1) == 1) {
-		for (int i = 0; i < BLOCKS; i++) {
-			void *volatile block = malloc(40);
-
-			free(block);
-		}
-		if (write(answer, &byte, 1) != 1)
-			break;
+		free(block);
 	}
-	_exit(0);
-}
-
-static void child_begin(struct child *child)
-{
-	int asks[2], answers[2];
-
-	assert_int_equal(pipe(asks), 0);
-	assert_int_equal(pipe(answers), 0);
-	child->pid = fork();
-	assert_true(child->pid >= 0);
-	if (!child->pid) {
-		close(asks[1]);
-		close(answers[0]);
-		allocate(asks[0], answers[1]);
-	}
-	close(asks[0]);
-	close(answers[1]);
-	child->asks = asks[1];
-	child->answers = answers[0];
-}
-
-static void child_ask(const struct child *child)
-{
-	char byte = 0;
-
-	assert_int_equal(write(child->asks, &byte, 1), 1);
-	assert_int_equal(read(child->answers, &byte, 1), 1);
-}
-
-static void child_end(const struct child *child)
-{
-	close(child->asks);
-	close(child->answers);
-	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
 }
 
 static void nothing(void *ctx, struct target *target)
@@ -108,7 +61,7 @@ static struct trace *traced(const struct trace_options *options, const struct ch
 	assert_int_equal(trace_add_process(trace, child->pid), 0);
 	assert_int_equal(trace_cost_start(trace), 0);
 	assert_int_equal(trace_cost_read(trace, &before), 0);
-	child_ask(child);
+	child_ask(child, 1);
 	assert_int_equal(trace_cost_read(trace, cost), 0);
 	cost->hits -= before.hits;
 	cost->ns -= before.ns;
@@ -138,7 +91,7 @@ static void test_guards_count(void **state)
 	options = usual_options();
 	options.guard.period = 1;
 	options.guard.places = 64;
-	child_begin(&child);
+	child_begin(&child, allocate, BLOCKS);
 	trace = traced(&options, &child, &cost);
 	if (!trace) {
 		child_end(&child);
@@ -167,7 +120,7 @@ static void test_old_programs_count(void **state)
 	options.attach = ATTACH_SINGLE;
 	options.old = options.frame_pointers = true;
 	options.task_storage = options.find_vma = options.sleepers = false;
-	child_begin(&child);
+	child_begin(&child, allocate, BLOCKS);
 	trace = traced(&options, &child, &cost);
 	assert_non_null(trace);
 	assert_true(cost.hits >= 3 * BLOCKS);

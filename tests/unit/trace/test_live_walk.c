@@ -17,6 +17,7 @@
 
 #include <bpf/bpf.h>
 
+#include "tests/unit/trace/asked_child.h"
 #include "user/trace/live_walk.h"
 #include "user/trace/reader.h"
 #include "user/trace/reclaim.h"
@@ -29,59 +30,13 @@
 #define STAYING 20000
 #define ENDING	23000
 
-struct child {
-	pid_t pid;
-	int asks, answers; /* descriptors */
-};
-
-/* The byte asked with is the size of the blocks, 0 ends it. */
-static void allocate(int asked, int answer, size_t blocks)
+static void allocate(unsigned char size, size_t blocks)
 {
-	unsigned char size;
+	for (size_t i = 0; i < blocks; i++) {
+		char *volatile block = malloc(size);
 
-	while (read(asked, &size, 1) == 1 && size) {
-		for (size_t i = 0; i < blocks; i++) {
-			char *volatile block = malloc(size);
-
-			*block = 1;
-		}
-		if (write(answer, &size, 1) != 1)
-			break;
+		*block = 1;
 	}
-	_exit(0);
-}
-
-static void child_begin(struct child *child, size_t blocks)
-{
-	int asks[2], answers[2];
-
-	assert_int_equal(pipe(asks), 0);
-	assert_int_equal(pipe(answers), 0);
-	child->pid = fork();
-	assert_true(child->pid >= 0);
-	if (!child->pid) {
-		close(asks[1]);
-		close(answers[0]);
-		allocate(asks[0], answers[1], blocks);
-	}
-	close(asks[0]);
-	close(answers[1]);
-	child->asks = asks[1];
-	child->answers = answers[0];
-}
-
-static void child_ask(const struct child *child, unsigned char size)
-{
-	assert_int_equal(write(child->asks, &size, 1), 1);
-	if (size)
-		assert_int_equal(read(child->answers, &size, 1), 1);
-}
-
-static void child_end(const struct child *child)
-{
-	close(child->asks);
-	close(child->answers);
-	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
 }
 
 struct seen {
@@ -207,8 +162,8 @@ static void clear_one_of_two(bool in_kernel, uint64_t sample_bytes, uint32_t che
 		options.old = options.frame_pointers = true;
 		options.task_storage = options.find_vma = options.sleepers = false;
 	}
-	child_begin(&stays, STAYING);
-	child_begin(&ends, ENDING);
+	child_begin(&stays, allocate, STAYING);
+	child_begin(&ends, allocate, ENDING);
 	assert_int_equal(trace_new(&options, &callbacks, &seen.trace), 0);
 	assert_int_equal(bpf_program__fd(seen.trace->skel->progs.live_sweep) >= 0,
 			 in_kernel && !options.old);
