@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/made_recording.h"
 #include "user/analysis/diff.h"
 #include "user/analysis/inspection_order.h"
 #include "user/analysis/rank.h"
@@ -33,10 +34,19 @@ struct run {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+/* libFuzzer's; the unit test of the corpora is linked without. */
+__attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 static uint32_t get_le32(const uint8_t *from)
 {
 	return from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+}
+
+static void put_le32(uint8_t *to, uint32_t value)
+{
+	for (size_t i = 0; i < 4; i++)
+		to[i] = (uint8_t)(value >> 8 * i);
 }
 
 /*
@@ -53,10 +63,29 @@ static void fix_checksums(uint8_t *data, size_t size)
 		if (len > size - at - CHUNK_PREFIX_SIZE)
 			return;
 		crc = (uint32_t)crc32(0, data + at + CHUNK_PREFIX_SIZE, len);
-		for (size_t i = 0; i < 4; i++)
-			data[at + 4 + i] = (uint8_t)(crc >> 8 * i);
+		put_le32(data + at + 4, crc);
 		at += CHUNK_PREFIX_SIZE + len;
 	}
+}
+
+/* Every fourth time a chunk more, of messages made from the tables of their fields. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+	uint64_t random = seed + 1ull;
+	struct wire made = {0};
+
+	if (made_random(&random) % 4 || size < RECORDING_PREFIX_SIZE)
+		return LLVMFuzzerMutate ? LLVMFuzzerMutate(data, size, room) : size;
+	made_messages(&made, &random);
+	if (!made.failed && made.len && room - size > CHUNK_PREFIX_SIZE &&
+	    room - size - CHUNK_PREFIX_SIZE >= made.len) {
+		put_le32(data + size, (uint32_t)made.len);
+		put_le32(data + size + 4, 0); /* fix_checksums() */
+		memcpy(data + size + CHUNK_PREFIX_SIZE, made.data, made.len);
+		size += CHUNK_PREFIX_SIZE + made.len;
+	}
+	wire_free(&made);
+	return size;
 }
 
 /* Takes it over. */

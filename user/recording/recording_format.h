@@ -39,6 +39,11 @@ enum recording_message {
 	MESSAGES,
 };
 
+struct field;
+
+/* The table of a message's fields; NULL: it has none, and is not made of fields. */
+const struct field *recording_message_fields(unsigned message);
+
 /* The field of row, values, maps, snapshot, bad free, bad access, figures and scope that says whose they are. */
 #define MESSAGE_FIELD_TARGET 1
 

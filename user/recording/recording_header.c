@@ -72,7 +72,7 @@ static int take_header_ends(struct recording_in *in, const struct wire_field *f,
 	return header_take_name(&((struct recording_header *)to)->ends, f, header_end_name);
 }
 
-static const struct field header_fields[] = {
+const struct field recording_header_fields[] = {
 	FIELD_TEXT(1, struct recording_header, info.tool_version),
 	FIELD_TEXT(2, struct recording_header, info.kernel),
 	FIELD_TEXT(3, struct recording_header, info.machine),
@@ -87,12 +87,13 @@ int recording_put_header(struct recording_out *out, const struct recording_info 
 {
 	const struct recording_header header = {.info = *info};
 
-	return fields_put_part(out, MESSAGE_HEADER, header_fields, &header);
+	return fields_put_part(out, MESSAGE_HEADER, recording_header_fields, &header);
 }
 
 int recording_take_header(struct recording_in *in, struct wire_reader message)
 {
-	return fields_take(in, header_fields, message, &in->header, "the header cannot be read");
+	return fields_take(in, recording_header_fields, message, &in->header,
+			   "the header cannot be read");
 }
 
 void recording_header_free(struct recording_header *header)

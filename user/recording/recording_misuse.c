@@ -44,7 +44,7 @@ FIELD_OWN_FUNCTIONS(misuse_calls);
 
 static const struct field counted_fields[] = {COUNTED, {0}};
 
-static const struct field check_fields[] = {
+const struct field recording_check_fields[] = {
 	COUNTED,
 	FIELD_STRING(4, struct recorded_misuse, kind),
 	FIELD_STRING(5, struct recorded_misuse, alloc_family),
@@ -56,7 +56,7 @@ static const struct field check_fields[] = {
 	{0},
 };
 
-static const struct field guard_fields[] = {
+const struct field recording_guard_fields[] = {
 	COUNTED,
 	FIELD_STRING(4, struct recorded_misuse, kind),
 	FIELD_STRING(5, struct recorded_misuse, mode),
@@ -70,10 +70,10 @@ static const struct field guard_fields[] = {
 	{0},
 };
 
-const struct field *const recording_misuse_fields[] = {
-	[MISUSE_BY_CHECK] = check_fields,
-	[MISUSE_BY_GUARD] = guard_fields,
-};
+static const struct field *misuse_fields(enum misuse_finder finder)
+{
+	return finder == MISUSE_BY_GUARD ? recording_guard_fields : recording_check_fields;
+}
 
 void recorded_misuses_free(struct recorded_misuses *list)
 {
@@ -206,8 +206,7 @@ static int misuse_note(struct recording_out *out, struct misuse_owner owner,
 	if (err || !describe)
 		return err;
 	item->misuse.count = item->now;
-	return recording_put_message(out, owner.message, recording_misuse_fields[owner.finder],
-				     item);
+	return recording_put_message(out, owner.message, misuse_fields(owner.finder), item);
 }
 
 int recording_put_misuses(struct recording_out *out, struct misuse_owner owner,
@@ -273,8 +272,7 @@ int recording_take_misuse(struct recording_in *in, enum misuse_finder finder,
 	if (!item)
 		return -ENOMEM;
 	item->misuse.finder = finder;
-	return fields_take(in, recording_misuse_fields[finder], message, item,
-			   "a misuse cannot be read");
+	return fields_take(in, misuse_fields(finder), message, item, "a misuse cannot be read");
 }
 
 /* What the file has in place of members. */

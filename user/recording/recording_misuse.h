@@ -38,7 +38,7 @@ int recording_take_misuse(struct recording_in *in, enum misuse_finder finder,
 int recording_fill_misuses(const struct recording_in *in, const struct recorded_misuses *list,
 			   struct misuse_list *out);
 
-/* The fields of the messages, by finder. */
-extern const struct field *const recording_misuse_fields[MISUSE_FINDERS];
+/* The fields of the messages of either finder. */
+extern const struct field recording_check_fields[], recording_guard_fields[];
 
 #endif

@@ -85,7 +85,6 @@ static inline bool recording_stack(const struct recording_in *in, uint64_t numbe
 /* Adds a message behind the strings that it names; a large chunk is flushed. 0 or -errno. */
 int recording_put_message(struct recording_out *out, unsigned message, const struct field *table,
 			  const void *from);
-/* The fields of a frame. */
-extern const struct field recording_frame_fields[];
+extern const struct field recording_header_fields[], recording_frame_fields[];
 
 #endif

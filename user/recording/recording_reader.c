@@ -27,8 +27,12 @@ struct recording_reader {
 	int failed;
 };
 
-/* Those that complete nothing by themselves. Each row has one of the three ways. */
+/*
+ * The table of a message's fields, and who takes it in. What completes nothing by itself has one of
+ * the three ways.
+ */
 static const struct reader_message {
+	const struct field *fields;
 	int (*take)(struct recording_in *in, struct wire_reader message);
 	int (*take_of_target)(struct recording_in *in, struct read_target *t,
 			      struct wire_reader message);
@@ -36,30 +40,50 @@ static const struct reader_message {
 	int (*take_of_survey)(struct recording_in *in, struct read_survey *v,
 			      struct wire_reader message);
 } reader_messages[MESSAGES] = {
+	[MESSAGE_HEADER] = {.fields = recording_header_fields},
 	[MESSAGE_STRING] = {.take = recording_take_string},
-	[MESSAGE_FRAME] = {.take = recording_take_frame},
+	[MESSAGE_FRAME] = {.fields = recording_frame_fields, .take = recording_take_frame},
 	[MESSAGE_STACK] = {.take = recording_take_stack},
-	[MESSAGE_ROW] = {.take_of_target = recording_take_row,
+	[MESSAGE_TARGET] = {.fields = recording_target_fields},
+	[MESSAGE_ROW] = {.fields = recording_row_fields,
+			 .take_of_target = recording_take_row,
 			 .no_target = "a row of a target that is not there"},
 	[MESSAGE_VALUES] = {.take_of_target = recording_take_values,
 			    .no_target = "values of a target that is not there"},
-	[MESSAGE_MAPS] = {.take_of_target = recording_take_maps,
+	[MESSAGE_MAPS] = {.fields = recording_maps_fields,
+			  .take_of_target = recording_take_maps,
 			  .no_target = "mappings of a target that is not there"},
-	[MESSAGE_BAD_ACCESS] = {.take_of_target = recording_take_bad_access,
+	[MESSAGE_SNAPSHOT] = {.fields = recording_snapshot_fields},
+	[MESSAGE_BAD_ACCESS] = {.fields = recording_guard_fields,
+				.take_of_target = recording_take_bad_access,
 				.no_target = "a bad access of a target that is not there"},
-	[MESSAGE_BAD_FREE] = {.take_of_target = recording_take_bad_free,
+	[MESSAGE_BAD_FREE] = {.fields = recording_check_fields,
+			      .take_of_target = recording_take_bad_free,
 			      .no_target = "a bad free of a target that is not there"},
-	[MESSAGE_FIGURES] = {.take_of_target = recording_take_figures,
+	[MESSAGE_FIGURES] = {.fields = recording_figures_fields,
+			     .take_of_target = recording_take_figures,
 			     .no_target = "figures of a target that is not there"},
-	[MESSAGE_SCOPE] = {.take_of_target = recording_take_scope,
+	[MESSAGE_SCOPE] = {.fields = recording_scope_fields,
+			   .take_of_target = recording_take_scope,
 			   .no_target = "a scope of a target that is not there"},
-	[MESSAGE_PROCESS] = {.take_of_survey = recording_take_process},
+	[MESSAGE_PROCESS] = {.fields = recording_process_fields,
+			     .take_of_survey = recording_take_process},
 	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
 	[MESSAGE_PROCESS_RSS] = {.take_of_survey = recording_take_process_rss},
-	[MESSAGE_DRILL] = {.take_of_survey = recording_take_drill},
-	[MESSAGE_KEPT] = {.take_of_survey = recording_take_survey_kept},
-	[MESSAGE_KEPT_BAD_ACCESS] = {.take_of_survey = recording_take_survey_bad_access},
+	[MESSAGE_DRILL] = {.fields = recording_drill_fields,
+			   .take_of_survey = recording_take_drill},
+	[MESSAGE_SURVEY] = {.fields = recording_survey_fields},
+	[MESSAGE_KEPT] = {.fields = recording_kept_fields,
+			  .take_of_survey = recording_take_survey_kept},
+	[MESSAGE_KEPT_BAD_ACCESS] = {.fields = recording_guard_fields,
+				     .take_of_survey = recording_take_survey_bad_access},
+	[MESSAGE_INSPECTION] = {.fields = recording_inspection_fields},
 };
+
+const struct field *recording_message_fields(unsigned message)
+{
+	return message < MESSAGES ? reader_messages[message].fields : NULL;
+}
 
 static int reader_complete(struct recording_reader *r, uint64_t time_ns, uint64_t elapsed_ns)
 {

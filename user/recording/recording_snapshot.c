@@ -75,9 +75,6 @@ const struct field recording_snapshot_fields[] = {
 	{0},
 };
 
-/* recording_verdict.c; it needs the stacks. */
-#define SNAPSHOT_VERDICT 12
-
 /* ---- writing ------------------------------------------------------------------------------ */
 
 static int put_lost(struct recording_out *out, unsigned number, const void *from)
@@ -102,7 +99,7 @@ static int snapshot_put(struct recording_out *out, struct written_target *t,
 	size_t mark = wire_open(&out->chunk.body, MESSAGE_SNAPSHOT);
 	int err = fields_put(out, recording_snapshot_fields, s);
 
-	err = err ? err : recording_put_verdict(out, SNAPSHOT_VERDICT, s, numbers, &t->notes);
+	err = err ? err : recording_put_verdict(out, s, numbers, &t->notes);
 	wire_close(&out->chunk.body, mark);
 	return err;
 }

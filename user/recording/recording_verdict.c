@@ -262,7 +262,7 @@ static int put_verdict_notes(struct recording_out *out, unsigned number, const v
 	return err;
 }
 
-int recording_put_verdict(struct recording_out *out, unsigned field, const struct snapshot *s,
+int recording_put_verdict(struct recording_out *out, const struct snapshot *s,
 			  const uint32_t *numbers, struct recorded_notes *notes)
 {
 	const struct recorded_verdict r = {
@@ -273,7 +273,7 @@ int recording_put_verdict(struct recording_out *out, unsigned field, const struc
 
 	if (r.v.state == VERDICT_NOT_ASKED)
 		return 0;
-	mark = wire_open(&out->chunk.body, field);
+	mark = wire_open(&out->chunk.body, SNAPSHOT_VERDICT);
 	err = fields_put(out, recording_verdict_fields, &r);
 	if (!err && taken && r.v.unjoined.count)
 		err = fields_put(out, unjoined_fields, &r);

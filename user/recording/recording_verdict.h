@@ -27,13 +27,16 @@ void recorded_notes_free(struct recorded_notes *notes); /* empty afterwards */
  * Adds the field to the snapshot's message, if it has a verdict. numbers: the row of each stack. 0
  * or -ENOMEM.
  */
-int recording_put_verdict(struct recording_out *out, unsigned field, const struct snapshot *s,
+int recording_put_verdict(struct recording_out *out, const struct snapshot *s,
 			  const uint32_t *numbers, struct recorded_notes *notes);
 
 /* Reads it into a snapshot whose stacks are in the order of their rows. 0, -ENOMEM or
    recording_refuse(). */
 int recording_take_verdict(struct recording_in *in, struct wire_reader message, struct snapshot *s,
 			   struct recorded_notes *notes);
+
+/* The field of a snapshot: no row of its table, as it needs the stacks. */
+#define SNAPSHOT_VERDICT 12
 
 extern const struct field recording_verdict_fields[];
 

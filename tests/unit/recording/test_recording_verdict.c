@@ -21,7 +21,7 @@ static void round_trip(struct snapshot *from, struct snapshot *to, struct record
 	struct wire_reader reader;
 	struct wire_field f;
 
-	assert_int_equal(recording_put_verdict(out, 12, from, numbers, &written), 0);
+	assert_int_equal(recording_put_verdict(out, from, numbers, &written), 0);
 	assert_false(wire->failed);
 	reader = (struct wire_reader){wire->data, wire->data + wire->len};
 	assert_int_equal(wire_next(&reader, &f), 1);
@@ -78,7 +78,7 @@ static void refused(void **state)
 	assert_string_equal(to.verdict.reason, "it ?[2Jis gone?");
 	wire_free(&out.chunk.body);
 	from.verdict.state = VERDICT_NOT_ASKED;
-	assert_int_equal(recording_put_verdict(&out, 12, &from, NULL, NULL), 0);
+	assert_int_equal(recording_put_verdict(&out, &from, NULL, NULL), 0);
 	assert_int_equal(out.chunk.body.len, 0);
 }
 
