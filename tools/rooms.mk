@@ -37,7 +37,7 @@ room_cli := $(room_live) live
 files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
 rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace survey cli
-bpf_for_all := bpf/languages.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
+bpf_for_all := bpf/alloc_family.h bpf/languages.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.
 objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=140 bpf/alloc_op.h=80

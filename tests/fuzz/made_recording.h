@@ -82,6 +82,7 @@ static inline void made_field(struct wire *to, const struct field *row, uint64_t
 		wire_bytes(to, row->number, text, made_random(state) % sizeof(text));
 		break;
 	case FORM_LIST:
+	case FORM_LOST:
 	case FORM_PART:
 	case FORM_PARTS:
 		made_packed(to, row->number, state);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/lost_cause.h"
 #include "user/recording/recording_names.h"
 
 static const void *field_of(const struct field *field, const void *from)
@@ -80,14 +81,25 @@ static uint64_t field_flags(const struct field *first, const void *from)
 	return flags;
 }
 
+static bool field_is_zero(const struct field *field, const char *at)
+{
+	size_t i = 0;
+
+	while (i < field->size && !at[i])
+		i++;
+	return i == field->size;
+}
+
 static void field_put_list(struct wire *to, const struct field *field, const uint64_t *numbers)
 {
-	size_t count = field->size / sizeof(*numbers), mark;
+	bool lost = field->form == FORM_LOST;
+	/* An array by causes has more elements than there are causes. */
+	size_t count = lost ? LOST_CAUSES : field->size / sizeof(*numbers), mark;
 
-	while (field->if_any && count && !numbers[count - 1])
-		count--;
-	if (!count)
+	if (field->if_any && field_is_zero(field, (const char *)numbers))
 		return;
+	while (field->if_any && !lost && !numbers[count - 1])
+		count--;
 	mark = wire_open(to, field->number);
 	for (size_t i = 0; i < count; i++)
 		wire_varint(to, numbers[i]);
@@ -98,15 +110,6 @@ static void field_put_number(struct wire *to, const struct field *field, uint64_
 {
 	if (number || !field->if_any)
 		wire_uint(to, field->number, number);
-}
-
-static bool field_is_zero(const struct field *field, const char *at)
-{
-	size_t i = 0;
-
-	while (i < field->size && !at[i])
-		i++;
-	return i == field->size;
 }
 
 static int field_put_parts(struct recording_out *out, const struct field *field, const void *from)
@@ -159,6 +162,7 @@ static int field_put(struct recording_out *out, const struct field *field, const
 		wire_bytes(to, field->number, at, strnlen(at, field->size));
 		return 0;
 	case FORM_LIST:
+	case FORM_LOST:
 		field_put_list(to, field, at);
 		return 0;
 	case FORM_PART:
@@ -225,8 +229,8 @@ static const enum wire_type field_types[] = {
 	[FORM_NUMBER] = WIRE_VARINT, [FORM_SIGNED] = WIRE_VARINT,	[FORM_PID] = WIRE_VARINT,
 	[FORM_FIXED] = WIRE_FIXED64, [FORM_DOUBLE] = WIRE_FIXED64,	[FORM_FLAG] = WIRE_VARINT,
 	[FORM_STRING] = WIRE_VARINT, [FORM_STRING_BYTES] = WIRE_VARINT, [FORM_TEXT] = WIRE_BYTES,
-	[FORM_CHARS] = WIRE_BYTES,   [FORM_LIST] = WIRE_BYTES,		[FORM_PART] = WIRE_BYTES,
-	[FORM_PARTS] = WIRE_BYTES,
+	[FORM_CHARS] = WIRE_BYTES,   [FORM_LIST] = WIRE_BYTES,		[FORM_LOST] = WIRE_BYTES,
+	[FORM_PART] = WIRE_BYTES,    [FORM_PARTS] = WIRE_BYTES,
 };
 
 static void field_set_number(const struct field *field, uint64_t number, void *at)
@@ -279,6 +283,21 @@ static int field_take_list(struct recording_in *in, const struct field *field,
 	for (size_t i = 0; i < field->size / sizeof(*numbers) && wire_left(&body); i++) {
 		if (wire_read_varint(&body, &numbers[i]))
 			return recording_refuse(in, why);
+	}
+	return 0;
+}
+
+static int field_take_lost(struct recording_in *in, struct wire_reader body, uint64_t *lost)
+{
+	const struct number_list *causes = &in->header.causes;
+
+	for (size_t i = 0; wire_left(&body); i++) {
+		uint64_t count;
+
+		if (wire_read_varint(&body, &count))
+			return recording_refuse(in, "losses cannot be read");
+		if (i < causes->count && causes->numbers[i] >= 0)
+			lost[causes->numbers[i]] = count;
 	}
 	return 0;
 }
@@ -344,6 +363,8 @@ static int field_take(struct recording_in *in, const struct field *field,
 		return 0;
 	case FORM_LIST:
 		return field_take_list(in, field, f->body, at, why);
+	case FORM_LOST:
+		return field_take_lost(in, f->body, at);
 	case FORM_PART:
 		return fields_take(in, field->parts, f->body, at, why);
 	case FORM_PARTS:

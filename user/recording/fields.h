@@ -29,9 +29,10 @@ enum field_form {
 	FORM_TEXT,	   /* char *, owned: bytes, left out if NULL */
 	FORM_CHARS,	   /* char[]: bytes; read with a NUL behind them, and cut for that */
 	FORM_LIST,	   /* uint64_t[]: packed varints */
-	FORM_PART,	   /* a struct: a message, left out where all of it is zero */
-	FORM_PARTS,	   /* a pointer to structs, owned, and a size_t: a message for each */
-	FORM_OWN,	   /* by functions of its own */
+	FORM_LOST, /* uint64_t[], by enum lost_cause: the same, by the file's numbers of the causes */
+	FORM_PART,  /* a struct: a message, left out where all of it is zero */
+	FORM_PARTS, /* a pointer to structs, owned, and a size_t: a message for each */
+	FORM_OWN,   /* by functions of its own */
 };
 
 /* A row; one without a number ends the table. */
@@ -91,6 +92,9 @@ struct field {
 #define FIELD_LIST(n, type, member)  FIELD_ROW(n, LIST, FIELD_AT(type, member))
 #define FIELD_LIST_IF_ANY(n, type, member) \
 	FIELD_ROW(n, LIST, .if_any = true, FIELD_AT(type, member))
+#define FIELD_LOST(n, type, member) FIELD_ROW(n, LOST, FIELD_AT(type, member))
+#define FIELD_LOST_IF_ANY(n, type, member) \
+	FIELD_ROW(n, LOST, .if_any = true, FIELD_AT(type, member))
 #define FIELD_PART(n, type, member, table) \
 	FIELD_ROW(n, PART, .parts = (table), FIELD_AT(type, member))
 #define FIELD_PARTS(n, type, member, count, table, limit, before)                        \

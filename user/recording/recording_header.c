@@ -106,32 +106,6 @@ void recording_header_free(struct recording_header *header)
 	free(header->ends.numbers);
 }
 
-void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOSSES_ROOM])
-{
-	size_t list = wire_open(to, field);
-
-	for (int i = 0; i < LOST_CAUSES; i++)
-		wire_varint(to, lost[i]);
-	wire_close(to, list);
-}
-
-int recording_take_lost(struct recording_in *in, const struct wire_field *field,
-			uint64_t lost[LOSSES_ROOM])
-{
-	const struct number_list *causes = &in->header.causes;
-	struct wire_reader body = field->body;
-
-	for (size_t i = 0; field->type == WIRE_BYTES && wire_left(&body); i++) {
-		uint64_t count;
-
-		if (wire_read_varint(&body, &count))
-			return recording_refuse(in, "losses cannot be read");
-		if (i < causes->count && causes->numbers[i] >= 0)
-			lost[causes->numbers[i]] = count;
-	}
-	return 0;
-}
-
 enum stack_end recording_stack_end(const struct recording_header *header, uint64_t number)
 {
 	if (number < header->ends.count && header->ends.numbers[number] >= 0)

@@ -32,12 +32,6 @@ int recording_put_header(struct recording_out *out, const struct recording_info 
 int recording_take_header(struct recording_in *in, struct wire_reader message);
 void recording_header_free(struct recording_header *header);
 
-/* Losses by cause, a packed field of other messages. */
-void recording_put_lost(struct wire *to, unsigned field, const uint64_t lost[LOSSES_ROOM]);
-/* By the file's numbers. 0 or recording_refuse(). */
-int recording_take_lost(struct recording_in *in, const struct wire_field *field,
-			uint64_t lost[LOSSES_ROOM]);
-
 /* Of an end that is not known here, what matters is that the stack is not complete. */
 enum stack_end recording_stack_end(const struct recording_header *header, uint64_t number);
 

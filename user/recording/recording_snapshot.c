@@ -8,9 +8,6 @@
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_scopes.h"
 
-FIELD_OWN_FUNCTIONS(lost);
-FIELD_OWN_FUNCTIONS(lost_anywhere);
-
 /* Of enum attached_by, enum process_end_cause and the like the numbers are written. */
 const struct field recording_snapshot_fields[] = {
 	FIELD_SMALL(MESSAGE_FIELD_TARGET, struct snapshot, target_id),
@@ -30,8 +27,8 @@ const struct field recording_snapshot_fields[] = {
 	FIELD_FLAG(5, 10, struct snapshot, guard.no_use_after_free),
 	FIELD_NUMBER(6, struct snapshot, sample_bytes),
 	FIELD_NUMBER(7, struct snapshot, unknown_frees),
-	FIELD_OWN(8, lost),
-	FIELD_OWN(13, lost_anywhere),
+	FIELD_LOST(8, struct snapshot, lost),
+	FIELD_LOST_IF_ANY(13, struct snapshot, lost_anywhere),
 	FIELD_IF_ANY(9, struct snapshot, memory.rss),
 	FIELD_IF_ANY(10, struct snapshot, memory.anon),
 	FIELD_IF_ANY(11, struct snapshot, memory.pss),
@@ -76,22 +73,6 @@ const struct field recording_snapshot_fields[] = {
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
-
-static int put_lost(struct recording_out *out, unsigned number, const void *from)
-{
-	recording_put_lost(&out->chunk.body, number, ((const struct snapshot *)from)->lost);
-	return 0;
-}
-
-static int put_lost_anywhere(struct recording_out *out, unsigned number, const void *from)
-{
-	static const uint64_t none[LOSSES_ROOM];
-	const struct snapshot *s = from;
-
-	if (memcmp(s->lost_anywhere, none, sizeof(none)) != 0)
-		recording_put_lost(&out->chunk.body, number, s->lost_anywhere);
-	return 0;
-}
 
 static int snapshot_put(struct recording_out *out, struct written_target *t,
 			const struct snapshot *s, const uint32_t *numbers)
@@ -142,16 +123,6 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
-
-static int take_lost(struct recording_in *in, const struct wire_field *f, void *to)
-{
-	return recording_take_lost(in, f, ((struct snapshot *)to)->lost);
-}
-
-static int take_lost_anywhere(struct recording_in *in, const struct wire_field *f, void *to)
-{
-	return recording_take_lost(in, f, ((struct snapshot *)to)->lost_anywhere);
-}
 
 static struct wire_reader snapshot_verdict(struct wire_reader message)
 {

@@ -64,7 +64,6 @@ struct recorded_survey {
 
 FIELD_OWN_FUNCTIONS(survey_source);
 FIELD_OWN_FUNCTIONS(survey_totals);
-FIELD_OWN_FUNCTIONS(survey_lost);
 FIELD_OWN_FUNCTIONS(survey_order);
 FIELD_OWN_FUNCTIONS(survey_keep);
 
@@ -82,7 +81,7 @@ const struct field recording_survey_fields[] = {
 	FIELD_DOUBLE(10, struct recorded_survey, r.budget_share),
 	FIELD_NUMBER(11, struct recorded_survey, r.sample_bytes),
 	FIELD_OWN(12, survey_totals),
-	FIELD_OWN(13, survey_lost),
+	FIELD_LOST(13, struct recorded_survey, r.totals.lost),
 	FIELD_OWN(14, survey_order),		       /* left out: as before */
 	FIELD_OWN_PARTS(15, survey_keep, keep_fields), /* left out: without --keep */
 	{0},
@@ -182,13 +181,6 @@ static int put_survey_totals(struct recording_out *out, unsigned number, const v
 		wire_varint(&out->chunk.body,
 			    *(const uint64_t *)((const char *)totals + survey_totals[i]));
 	wire_close(&out->chunk.body, mark);
-	return 0;
-}
-
-static int put_survey_lost(struct recording_out *out, unsigned number, const void *from)
-{
-	recording_put_lost(&out->chunk.body, number,
-			   ((const struct recorded_survey *)from)->r.totals.lost);
 	return 0;
 }
 
@@ -379,11 +371,6 @@ static int take_survey_totals(struct recording_in *in, const struct wire_field *
 			*(uint64_t *)((char *)totals + survey_totals[i]) = value;
 	}
 	return 0;
-}
-
-static int take_survey_lost(struct recording_in *in, const struct wire_field *f, void *to)
-{
-	return recording_take_lost(in, f, ((struct recorded_survey *)to)->r.totals.lost);
 }
 
 static int take_survey_order(struct recording_in *in, const struct wire_field *f, void *to)

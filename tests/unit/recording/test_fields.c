@@ -156,7 +156,8 @@ static void look_there_and_back(const struct field *table)
 	size_t count = 0;
 
 	for (; table->number; table++) {
-		if (table->form == FORM_OWN || table->parts)
+		/* Losses go by the header's names of their causes. */
+		if (table->form == FORM_OWN || table->form == FORM_LOST || table->parts)
 			continue;
 		assert_true(count < ROWS_MAX && table->at + table->size <= STRUCT_MAX);
 		rows[count++] = *table;
