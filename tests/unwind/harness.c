@@ -89,7 +89,7 @@ static int publish(struct harness *h, pid_t pid)
 	};
 	struct unwind_publisher_stats stats;
 
-	if (unwind_publisher_new_bpf(&fds, false, &h->publisher))
+	if (unwind_publisher_new_bpf(&fds, NULL, false, &h->publisher))
 		return -1;
 	h->cache = object_cache_new();
 	if (!h->cache || image_new(pid, h->cache, &h->image) ||

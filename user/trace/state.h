@@ -72,7 +72,9 @@ struct trace {
 	struct symbolizer *symbolizer;
 	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
 
+	struct first_chunks *first_chunks; /* until there is: */
 	struct unwind_publisher *unwind;
+	uint64_t reclaimed_ns; /* when its memory was last: target_mappings.c */
 	/* Whose mappings UNWIND_OWN_TARGET has, at which image_generation(): target_mappings.h. */
 	uint32_t own_target;
 	uint64_t own_generation;

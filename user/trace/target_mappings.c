@@ -3,7 +3,10 @@
 
 #include <errno.h>
 
+#include "user/base/clock.h"
 #include "user/unwind/publish.h"
+
+#define RECLAIM_EVERY_NS (NS_PER_S / 2)
 
 void target_publish(struct trace *trace, struct target *target)
 {
@@ -31,6 +34,7 @@ void target_publish(struct trace *trace, struct target *target)
 
 void targets_publish(struct trace *trace)
 {
+	uint64_t now = monotonic_ns();
 	struct target *target, *next;
 
 	HASH_ITER (hh, trace->targets, target, next)
@@ -41,6 +45,13 @@ void targets_publish(struct trace *trace)
 		unwind_publisher_drop(trace->unwind, target->id);
 		target->stage = TARGET_FORGOTTEN;
 	}
+	/*
+	 * That waits for the running programs, 10 to 20 ms, in which no new process is looked at. What ended
+	 * processes had may stay a while, and is not missed at all once none is left.
+	 */
+	if (!trace->targets || now - trace->reclaimed_ns < RECLAIM_EVERY_NS)
+		return;
+	trace->reclaimed_ns = now;
 	unwind_publisher_reclaim(trace->unwind);
 }
 

@@ -43,6 +43,7 @@
 #include "user/trace/target.h"
 #include "user/trace/target_patches.h"
 #include "user/trace/thread_variables.h"
+#include "user/unwind/publish_first.h"
 #include "user/unwind/publish_bpf.h"
 
 /* What one small target takes, with some to spare. */
@@ -212,6 +213,16 @@ static int trace_mind_warnings(void)
 	return -EPERM;
 }
 
+/* Where there are none it is made as the other maps are. */
+static int trace_reuse_chunks(struct trace *trace)
+{
+	if (!trace->first_chunks)
+		trace->first_chunks = first_chunks_begin();
+	return trace->first_chunks ? bpf_map__reuse_fd(trace->skel->maps.unwind_chunks,
+						       first_chunks_map(trace->first_chunks))
+				   : 0;
+}
+
 static int trace_open(struct trace *trace)
 {
 	struct memleakbpf *skel;
@@ -227,7 +238,7 @@ static int trace_open(struct trace *trace)
 	if (trace->programs.link_bin < 0)
 		log_debug("probes come off one by one: no bpffs of our own (%s)",
 			  strerror(-trace->programs.link_bin));
-	err = trace_configure(trace);
+	err = trace_configure(trace) ?: trace_reuse_chunks(trace);
 	return err ? log_errno(err, "cannot set the sizes of the BPF maps") : 0;
 }
 
@@ -309,6 +320,7 @@ static int trace_watch_fd(struct trace *trace, int fd)
 static int trace_open_unwinder(struct trace *trace)
 {
 	const struct memleakbpf *skel = trace->skel;
+	struct first_chunks *first = trace->first_chunks;
 	const struct unwind_map_fds fds = {
 		.chunks = bpf_map__fd(skel->maps.unwind_chunks),
 		.rules = bpf_map__fd(skel->maps.unwind_rules),
@@ -316,7 +328,8 @@ static int trace_open_unwinder(struct trace *trace)
 		.objects = bpf_map__fd(skel->maps.unwind_objects),
 	};
 
-	return unwind_publisher_new_bpf(&fds, trace->options.frame_pointers, &trace->unwind);
+	trace->first_chunks = NULL;
+	return unwind_publisher_new_bpf(&fds, first, trace->options.frame_pointers, &trace->unwind);
 }
 
 static bool trace_follows(void *ctx, pid_t pid)
@@ -535,6 +548,7 @@ void trace_free(struct trace *trace)
 	patches_free(trace->patches);
 	if (trace->programs.link_bin >= 0)
 		close(trace->programs.link_bin);
+	first_chunks_free(trace->first_chunks);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
 	figures_free(trace->figures);

@@ -438,6 +438,8 @@ void unwind_publisher_free(struct unwind_publisher *p)
 
 	if (!p)
 		return;
+	/* What is given back here nobody takes again: no program can meet anything else in its place. */
+	p->backend.wait = NULL;
 	HASH_ITER (hh, p->targets, target, tmp)
 		unwind_publisher_drop(p, target->id);
 	while (p->unused || p->waiting)

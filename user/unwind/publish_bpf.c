@@ -9,23 +9,15 @@
 #include "bpf/abi.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/unwind/publish_first.h"
 
 struct bpf_backend {
 	struct unwind_map_fds fds;
+	struct first_chunks *first;	  /* NULL: none */
 	int chunk_fds[UNWIND_MAX_CHUNKS]; /* -1: does not exist */
 	struct unwind_rule *rules;
 	struct unwind_target *targets;
 };
-
-/* Must look like struct unwind_chunk_map of bpf/unwind.bpf.c. */
-static int publish_new_chunk(void)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(uint32_t),
-				UNWIND_CHUNK_BYTES, 1, &opts);
-
-	return fd < 0 ? log_errno(errno, "cannot create a chunk of unwind tables") : fd;
-}
 
 static void publish_forget_chunks(struct bpf_backend *backend, const uint32_t *numbers,
 				  size_t count, uint32_t **words)
@@ -40,46 +32,53 @@ static void publish_forget_chunks(struct bpf_backend *backend, const uint32_t *n
 	}
 }
 
-/*
- * A batch waits for the running programs once, not once for each; kernels before 5.19 know none for
- * maps of maps.
- */
+/* Of the given ones that are not in their places yet. */
 static int publish_enter_chunks(struct bpf_backend *backend, const uint32_t *numbers,
 				const int *fds, size_t count)
 {
-	uint32_t done = (uint32_t)count;
+	int err = count ? chunks_enter(backend->fds.chunks, numbers, fds, (uint32_t)count) : 0;
 
-	if (count > 1 && !bpf_map_update_batch(backend->fds.chunks, numbers, fds, &done, NULL))
+	return err ? log_errno(err, "cannot add a chunk of unwind tables") : 0;
+}
+
+/* Makes a chunk. *entered: it is in its place already. */
+static int publish_make_chunk(struct bpf_backend *backend, uint32_t number, uint32_t **words,
+			      bool *entered)
+{
+	int fd = backend->first ? first_chunks_take(backend->first, number) : -1;
+
+	*entered = fd >= 0;
+	if (fd < 0)
+		fd = chunk_new();
+	if (fd < 0)
+		return log_errno(fd, "cannot create a chunk of unwind tables");
+	backend->chunk_fds[number] = fd;
+	*words = mmap(NULL, UNWIND_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*words != MAP_FAILED)
 		return 0;
-	for (size_t i = 0; i < count; i++) {
-		if (bpf_map_update_elem(backend->fds.chunks, &numbers[i], &fds[i], BPF_ANY))
-			return log_errno(errno, "cannot add a chunk of unwind tables");
-	}
-	return 0;
+	*words = NULL;
+	return log_errno(errno, "cannot map a chunk of unwind tables");
 }
 
 static int publish_add_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
+	_cleanup_free_ uint32_t *places = calloc(count, sizeof(*places));
 	_cleanup_free_ int *fds = calloc(count, sizeof(*fds));
 	struct bpf_backend *backend = arg;
-	int err = fds ? 0 : -ENOMEM;
+	int err = fds && places ? 0 : -ENOMEM;
+	size_t left = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		fds[i] = publish_new_chunk();
-		if (fds[i] < 0) {
-			err = fds[i];
-			break;
-		}
-		backend->chunk_fds[numbers[i]] = fds[i];
-		words[i] = mmap(NULL, UNWIND_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				fds[i], 0);
-		if (words[i] == MAP_FAILED) {
-			words[i] = NULL;
-			err = log_errno(errno, "cannot map a chunk of unwind tables");
-		}
+		bool entered;
+
+		err = publish_make_chunk(backend, numbers[i], &words[i], &entered);
+		if (err || entered)
+			continue;
+		places[left] = numbers[i];
+		fds[left++] = backend->chunk_fds[numbers[i]];
 	}
 	if (!err)
-		err = publish_enter_chunks(backend, numbers, fds, count);
+		err = publish_enter_chunks(backend, places, fds, left);
 	if (err)
 		publish_forget_chunks(backend, numbers, count, words);
 	return err;
@@ -140,6 +139,7 @@ static void publish_free_backend(void *arg)
 {
 	struct bpf_backend *backend = arg;
 
+	first_chunks_free(backend->first);
 	if (backend->rules)
 		munmap(backend->rules, publish_page_align(RULES_SIZE));
 	if (backend->targets)
@@ -155,8 +155,8 @@ static void *publish_map_array(int fd, size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
-			     struct unwind_publisher **out)
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct first_chunks *first,
+			     bool no_tables, struct unwind_publisher **out)
 {
 	struct bpf_backend *backend = calloc(1, sizeof(*backend));
 	struct unwind_backend operations = {
@@ -169,9 +169,12 @@ int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
 	};
 	int err;
 
-	if (!backend)
+	if (!backend) {
+		first_chunks_free(first);
 		return log_errno(ENOMEM, "unwind tables");
+	}
 	backend->fds = *fds;
+	backend->first = first;
 	memset(backend->chunk_fds, 0xff, sizeof(backend->chunk_fds));
 	backend->rules = publish_map_array(fds->rules, RULES_SIZE);
 	backend->targets = backend->rules ? publish_map_array(fds->targets, TARGETS_SIZE) : NULL;

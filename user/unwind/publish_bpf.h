@@ -5,6 +5,8 @@
 
 #include "user/unwind/publish.h"
 
+struct first_chunks;
+
 /*
  * Descriptors of the maps in bpf/unwind.bpf.c, which stay the caller's and must outlive the
  * publisher.
@@ -13,8 +15,11 @@ struct unwind_map_fds {
 	int chunks, rules, targets, objects;
 };
 
-/* A publisher for loaded BPF programs. no_tables: see unwind_backend. 0 or -errno, logged. */
-int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, bool no_tables,
-			     struct unwind_publisher **out);
+/*
+ * A publisher for loaded BPF programs. first: what fds->chunks was made with, the publisher's from now
+ * on, or NULL. no_tables: see unwind_backend. 0 or -errno, logged.
+ */
+int unwind_publisher_new_bpf(const struct unwind_map_fds *fds, struct first_chunks *first,
+			     bool no_tables, struct unwind_publisher **out);
 
 #endif
