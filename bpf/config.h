@@ -47,6 +47,7 @@ struct config {
 	uint32_t own_exec; /* a program that a target execs is traced from its first instruction */
 	uint32_t managed_later; /* bpf/managed.h: what knows runtimes is loaded later */
 	uint32_t loops;		/* bpf_loop() is there: kernel >= 5.17 */
+	uint32_t typed_reads;	/* bpf/kernel_read.h: the kernel's memory may not be copied */
 };
 
 /* The kernel's ticks at one moment, which the ages of blocks are told by. */

@@ -87,8 +87,7 @@ static __always_inline void hold_end(uint64_t key, uint32_t target_id)
 	struct target_stats *stats = target_stats_of(target_id);
 
 	/* What is killed as it waits has not gone on. */
-	if (stats &&
-	    !(BPF_CORE_READ(bpf_get_current_task_btf(), signal, flags) & SIGNAL_GROUP_EXIT))
+	if (stats && !(kernel_read(bpf_get_current_task_btf(), signal, flags) & SIGNAL_GROUP_EXIT))
 		stats->loaded_ns = bpf_ktime_get_ns();
 	key ^= HOLD_SECOND;
 	bpf_map_delete_elem(&holds, &key);

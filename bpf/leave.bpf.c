@@ -35,7 +35,7 @@ int on_leave(struct pt_regs *ctx)
 	uint32_t tgid = both >> 32, tid = (uint32_t)both, first;
 	struct target_info *target = bpf_map_lookup_elem(&targets, &tgid);
 	struct wait wait = {
-		.task = (struct task_struct *)bpf_get_current_task(),
+		.task = kernel_current_task(),
 		.until_ns = bpf_ktime_get_ns() + WAIT_NS,
 		.sp = regs_sp(ctx),
 	};

@@ -92,7 +92,7 @@ static __always_inline void wait_until_handled(const struct pt_regs *ctx, uint32
 		.pid = tgid,
 	};
 	struct wait wait = {
-		.task = (struct task_struct *)bpf_get_current_task(),
+		.task = kernel_current_task(),
 		.until_ns = now + (config.own_exec ? WAIT_EXACT_NS : WAIT_LATE_NS),
 		.sp = regs_sp(ctx),
 		.handled_ns = now,

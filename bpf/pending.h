@@ -8,9 +8,8 @@
 #ifndef MEMLEAKBPF_BPF_PENDING_H
 #define MEMLEAKBPF_BPF_PENDING_H
 
-#include <bpf/bpf_core_read.h>
-
 #include "bpf/alloc_op.h"
+#include "bpf/kernel_read.h"
 #include "bpf/live.h"
 #include "bpf/regs.h"
 
@@ -24,8 +23,8 @@ static __always_inline bool call_is_active(const struct pending *p)
 {
 #if defined(__TARGET_ARCH_x86)
 	bool bare = p->flags & PENDING_BARE;
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	uint64_t trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	struct task_struct *task = kernel_current_task();
+	uint64_t trampoline = kernel_read(task, mm, uprobes_state.xol_area, vaddr);
 	uint64_t return_address = 0;
 
 	if (!trampoline && !bare)

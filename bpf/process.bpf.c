@@ -21,7 +21,7 @@ int on_exec(uint64_t *ctx)
  */
 static __always_inline uint32_t anon_pages_at_end(struct task_struct *task)
 {
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = kernel_read(task, mm);
 
 	/* Without a number of CPUs user space could not have it: it has been refused, or is unknown. */
 	if (!mm || !possible_cpus)
@@ -46,11 +46,11 @@ static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
 }
 
 /* As wait(2) has it: the process's own end, else that of its main thread. */
-static __always_inline uint32_t end_of(const struct task_struct *task,
-				       const struct target_info *info)
+static __always_inline uint32_t end_of(struct task_struct *task, const struct target_info *info)
 {
-	uint32_t end = task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code
-							       : task->group_leader->exit_code;
+	uint32_t end = kernel_read(task, signal, flags) & SIGNAL_GROUP_EXIT
+			       ? kernel_read(task, signal, group_exit_code)
+			       : kernel_read(task, group_leader, exit_code);
 
 	return (end & 0xffff) | (info->victim ? ABI_END_VICTIM : 0);
 }
@@ -86,9 +86,9 @@ int on_exit(uint64_t *ctx)
 	uint32_t id, flags;
 
 	bpf_map_delete_elem(&threads, &tid);
-	if (task->signal->live.counter > 0) {
+	if ((int)kernel_read(task, signal, live.counter) > 0) {
 		/* Of a process that ends as a whole the others are about to follow. */
-		if (!(task->signal->flags & SIGNAL_GROUP_EXIT))
+		if (!(kernel_read(task, signal, flags) & SIGNAL_GROUP_EXIT))
 			anchor_ended(tgid, tid);
 		return 0;
 	}
@@ -110,7 +110,7 @@ int on_exit(uint64_t *ctx)
 		return 0;
 	}
 	event.anon_pages = anon_pages_at_end(task);
-	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
+	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	send_event(&event, EVENT_EXIT, id);
 	return 0;
 }

@@ -7,13 +7,12 @@
 #define MEMLEAKBPF_BPF_PROCESS_H
 
 #include "bpf/hold.h"
+#include "bpf/kernel_read.h"
 #include "bpf/loss.h"
 #include "bpf/number.h"
 #include "bpf/pool.h"
 #include "bpf/runtime/each.h"
 #include "bpf/unwind.h"
-
-#include <bpf/bpf_core_read.h>
 
 /*
  * Programs on raw tracepoints stand in where the kernel refuses those that know the types of their
@@ -27,7 +26,7 @@
 #else
 #define ON_EVENT(name)	  SEC("tp_btf/" name)
 #define event_task(arg)	  ((struct task_struct *)(arg))
-#define event_child(x, m) ((x)->m)
+#define event_child(x, m) kernel_read(x, m)
 #endif
 
 /* False: it is lost, which has been counted. */
@@ -60,8 +59,9 @@ static __always_inline bool process_is_a_copy(struct task_struct *parent, struct
 
 	if (event_child(child, exit_signal))
 		return false;
-	return parent->mm == event_child(child, mm) ? options == (PT_SYSGOOD | PT_CLONE)
-						    : options & PT_EXITKILL;
+	return kernel_read(parent, mm) == event_child(child, mm)
+		       ? options == (PT_SYSGOOD | PT_CLONE)
+		       : options & PT_EXITKILL;
 }
 
 /* A forked child has its parent's runtimes, of each language. */
@@ -84,7 +84,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	if (!info)
 		return 0;
 	fresh = *info;
-	if (parent->mm == event_child(child, mm)) {
+	if (kernel_read(parent, mm) == event_child(child, mm)) {
 		/* vfork: what it allocates before exec is in its parent's heap. */
 		fresh.flags |= TARGET_VFORK;
 		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
@@ -114,7 +114,8 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	event.other_id = info->id;
 	event.pid = child_tgid;
 	event.parent_pid = parent_tgid;
-	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), child->comm);
+	/* A child has its parent's name, and the parent is who forks. */
+	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	if (hold)
 		event.held = hold_begin(child, fresh.id);
 	/* What user space is not told of is no target: nobody would ever read its counters. */
@@ -168,7 +169,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 	event.other_id = (info->flags & TARGET_VFORK) ? 0 : info->id;
 	event.by_thread = old_tid != tgid;
 	event.pid = tgid;
-	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
+	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
 		/* What the program before has counted stays as it is. */
 		count_lost(info->id, LOST_TARGETS_FULL);

@@ -14,8 +14,7 @@
 #ifndef MEMLEAKBPF_BPF_SCOPE_H
 #define MEMLEAKBPF_BPF_SCOPE_H
 
-#include <bpf/bpf_core_read.h>
-
+#include "bpf/kernel_read.h"
 #include "bpf/loss.h"
 #include "bpf/regs.h"
 #include "bpf/scope_books.h"
@@ -302,14 +301,14 @@ static __always_inline uint64_t scope_caller(const struct scope_entry *at)
 static __always_inline bool scope_is_on_stack(const struct scope_frame *frame)
 {
 #if defined(__TARGET_ARCH_x86)
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = kernel_current_task();
 	uint64_t there = 0, trampoline;
 
 	if (bpf_probe_read_user(&there, sizeof(there), (void *)frame->sp))
 		return false;
 	if (there == frame->ret)
 		return true;
-	trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	trampoline = kernel_read(task, mm, uprobes_state.xol_area, vaddr);
 	return trampoline && there == trampoline;
 #else
 	(void)frame;

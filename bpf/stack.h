@@ -141,7 +141,8 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 		slot = ABI_NO_SLOT;
 		goto discard;
 	}
-	bpf_probe_read_kernel(copy->stack.frames, sizeof(copy->stack.frames), thread->event.frames);
+	kernel_copy_words(copy->stack.frames, thread->event.frames,
+			  sizeof(copy->stack.frames) / sizeof(uint64_t));
 	copy->stack.header.type = EVENT_STACK_COPY;
 	copy->stack.header.target_id = target_id;
 	copy->stack.header.time_ns = bpf_ktime_get_ns();

@@ -2,10 +2,10 @@
 /* The unwinder as a BPF program: its maps, and what bpf/unwind_host.h asks of them. */
 #include "bpf/unwind_maps.h"
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/config.h"
+#include "bpf/kernel_read.h"
 
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
@@ -134,7 +134,7 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 /* What stands in the place of such a return address. 0: none does, in this process. */
 static __always_inline uint64_t return_trampoline(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	return kernel_read(task, mm, uprobes_state.xol_area, vaddr);
 }
 
 /*
@@ -149,7 +149,7 @@ int unwind_find_return(struct unwind_state *state);
 #else
 __noinline int unwind_find_return(struct unwind_state *state)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = kernel_current_task();
 	struct return_instance *call;
 	uint64_t place, address;
 	uint32_t i;
@@ -161,16 +161,16 @@ __noinline int unwind_find_return(struct unwind_state *state)
 #else
 	place = state->regs.sp - 8;
 #endif
-	call = BPF_CORE_READ(task, utask, return_instances);
+	call = kernel_read(task, utask, return_instances);
 	for (i = 0; i < MAX_RETURN_PROBES && call; i++) {
-		if (BPF_CORE_READ(call, stack) == place) {
-			address = BPF_CORE_READ(call, orig_ret_vaddr);
+		if (kernel_read(call, stack) == place) {
+			address = kernel_read(call, orig_ret_vaddr);
 			if (address == state->regs.pc)
 				return 0;
 			state->regs.pc = address;
 			return 1;
 		}
-		call = BPF_CORE_READ(call, next);
+		call = kernel_read(call, next);
 	}
 	return 0;
 }
@@ -263,7 +263,8 @@ __noinline int unwind_remember(struct unwind_state *state, uint64_t number)
 	if (!trail)
 		return 0;
 	state->trail.number = number;
-	return bpf_probe_read_kernel(trail, sizeof(*trail), &state->trail);
+	return (int)kernel_copy_words((uint64_t *)trail, (const uint64_t *)&state->trail,
+				      sizeof(*trail) / sizeof(uint64_t));
 }
 
 /*
@@ -362,22 +363,22 @@ static long unwind_copy_return(uint32_t i, struct returns_copy *copy)
 	(void)i;
 	if (!call)
 		return 1;
-	at = (BPF_CORE_READ(call, stack) - copy->event->sp) / 8;
+	at = (kernel_read(call, stack) - copy->event->sp) / 8;
 	/* Compare the very register that is used then, for the verifier to see. */
 	barrier_var(at);
 	if (at < ABI_COPY_SIZE / 8 && copy->event->words[at] == copy->trampoline)
-		copy->event->words[at] = BPF_CORE_READ(call, orig_ret_vaddr);
-	copy->call = BPF_CORE_READ(call, next);
+		copy->event->words[at] = kernel_read(call, orig_ret_vaddr);
+	copy->call = kernel_read(call, next);
 	return 0;
 }
 
 /* User space cannot ask for the list: it gets the program's return addresses. */
 __noinline int unwind_copy_returns(struct stack_copy_event *event)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = kernel_current_task();
 	struct returns_copy copy = {
 		.event = event,
-		.call = BPF_CORE_READ(task, utask, return_instances),
+		.call = kernel_read(task, utask, return_instances),
 		.trampoline = return_trampoline(task),
 	};
 	uint32_t i;

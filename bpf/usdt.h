@@ -16,8 +16,8 @@ static __always_inline uint64_t usdt_register(const struct pt_regs *ctx, uint8_t
 {
 	uint64_t value = 0;
 
-	/* A computed place in the context is not for the verifier. */
-	if (reg != USDT_NO_REGISTER)
+	/* A computed place in the context is not for the verifier. Without copies nobody tells. */
+	if (reg != USDT_NO_REGISTER && !kernel_typed())
 		bpf_probe_read_kernel(&value, sizeof(value), (const uint64_t *)ctx + reg);
 	return value;
 }

@@ -11,9 +11,8 @@
 #ifndef MEMLEAKBPF_BPF_WAIT_H
 #define MEMLEAKBPF_BPF_WAIT_H
 
-#include "bpf/config.h"
+#include "bpf/kernel_read.h"
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #define LOOKS  (1u << 23) /* the most that bpf_loop() does */
@@ -52,18 +51,28 @@ struct wait {
 	bool patient; /* goes on while user space does what waits for running programs to end */
 };
 
-/* By SIGSTOP, Ctrl-Z, a debugger or the freezer. After its end another task may lie there. */
+/*
+ * By SIGSTOP, Ctrl-Z, a debugger or the freezer. After its end another task may lie there. What was
+ * kept of it is no typed pointer.
+ */
 static __always_inline bool tool_stands_still(void)
 {
 	struct task_struct *tool = (void *)shared.tool_task;
 
-	return tool && (BPF_CORE_READ(tool, __state) & STATE_STILL ||
-			BPF_CORE_READ(tool, jobctl) & JOBCTL_STILL);
+	return tool && !kernel_typed() &&
+	       (BPF_CORE_READ(tool, __state) & STATE_STILL ||
+		BPF_CORE_READ(tool, jobctl) & JOBCTL_STILL);
 }
 
 static __always_inline bool tool_answers(void)
 {
 	return shared.waited_ns <= *(volatile uint64_t *)&shared.handled_ns;
+}
+
+/* What lies in memory is no typed pointer. The task that waits is the current one. */
+static __always_inline struct task_struct *wait_task(const struct wait *wait)
+{
+	return kernel_typed() ? kernel_current_task() : wait->task;
 }
 
 /*
@@ -72,14 +81,14 @@ static __always_inline bool tool_answers(void)
  */
 static __always_inline bool trapped(const struct wait *wait)
 {
-	struct task_struct *task = wait->task;
+	struct task_struct *task = wait_task(wait);
 
-	if (!(BPF_CORE_READ(task, jobctl) & JOBCTL_TRAPS))
+	if (!(kernel_read(task, jobctl) & JOBCTL_TRAPS))
 		return false;
 	/* The tool, or a child of it that is the same program. */
-	return !wait->patient || (uint32_t)BPF_CORE_READ(task, parent, tgid) == config.tool ||
-	       ((uint32_t)BPF_CORE_READ(task, parent, real_parent, tgid) == config.tool &&
-		BPF_CORE_READ(task, parent, flags) & FLAG_NO_EXEC);
+	return !wait->patient || (uint32_t)kernel_read(task, parent, tgid) == config.tool ||
+	       ((uint32_t)kernel_read(task, parent, real_parent, tgid) == config.tool &&
+		kernel_read(task, parent, flags) & FLAG_NO_EXEC);
 }
 
 static __always_inline bool waited_enough(const struct wait *wait)
@@ -93,14 +102,14 @@ static __always_inline bool waited_enough(const struct wait *wait)
 /* 1: enough. */
 static long look(uint32_t i, struct wait *wait)
 {
-	struct task_struct *task = wait->task;
+	struct task_struct *task = wait_task(wait);
 	uint64_t word;
 
 	(void)i;
 	wait->handled =
 		wait->handled_ns && *(volatile uint64_t *)&shared.handled_ns >= wait->handled_ns;
 	if (wait->handled || trapped(wait) ||
-	    BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
+	    kernel_read(task, signal, flags) & SIGNAL_GROUP_EXIT ||
 	    (wait->handled_ns && !wait->patient && *(volatile uint32_t *)&shared.hands_full) ||
 	    shared.tool_gone || tool_stands_still() || waited_enough(wait)) {
 		wait->done = true;

@@ -9,19 +9,18 @@
  */
 #define MEMLEAKBPF_FIGURES
 
+#include "bpf/kernel_read.h"
 #include "bpf/live_age.h"
-
-#include <bpf/bpf_core_read.h>
 
 /* A kind of program that all kernels can run so, since 5.10: those before 5.15 get it as well. */
 SEC("raw_tp")
 int live_clock_read(void *ctx)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = kernel_current_task();
 
 	(void)ctx;
 	/* Who runs this is the tool. */
-	shared.tool_task = (uint64_t)BPF_CORE_READ(task, group_leader);
+	shared.tool_task = (uint64_t)kernel_read(task, group_leader);
 	live_clock_update();
 	return 0;
 }

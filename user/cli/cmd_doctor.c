@@ -63,6 +63,9 @@ static const struct doctor_feature doctor_features[] = {
 	{FEATURE_TAIL_CALL, "tail calls", false,
 	 "a start takes longer: what follows runtimes is loaded at once",
 	 "use Linux 5.10 or newer (6.0 on aarch64), with the BPF JIT"},
+	{FEATURE_READ_KERNEL, "reading the kernel's memory", false,
+	 "what a process has in memory at its end, the OOM killer and told samples are not seen",
+	 "boot with lockdown=integrity, or with Secure Boot off"},
 	{FEATURE_TASK_STORAGE, "task storage", false,
 	 "each probe takes about 20 ns longer, no functions of Python, Java and the like, no "
 	 "--scope",
@@ -96,7 +99,7 @@ struct doctor {
 	struct doctor_gate gate;
 	struct doctor_try tried; /* with try_load */
 	bool try_load;
-	bool have_needed; /* of the features, and that BPF programs may read memory */
+	bool have_needed; /* of the features */
 	bool possible;	  /* to trace */
 	bool verbose;
 };
@@ -117,8 +120,7 @@ static bool doctor_have_needed(struct features *features)
 static void doctor_judge(struct doctor *d)
 {
 	machine_read(&d->machine);
-	d->have_needed =
-		doctor_have_needed(d->features) && d->machine.lockdown != LOCKDOWN_CONFIDENTIALITY;
+	d->have_needed = doctor_have_needed(d->features);
 	attach_plan(d->features, ATTACH_AUTO, &d->plan);
 	d->possible = d->have_needed && d->plan.possible;
 	doctor_gate_read(&d->machine, d->plan.old, &d->gate);
@@ -246,9 +248,8 @@ static void doctor_print_lockdown(const struct machine *m, bool verbose)
 {
 	switch (m->lockdown) {
 	case LOCKDOWN_CONFIDENTIALITY:
-		doctor_print_item(DOCTOR_FAILED, "kernel lockdown", "confidentiality");
-		doctor_print_advice("BPF programs may not read memory",
-				    "boot with lockdown=integrity, or with Secure Boot off");
+		doctor_print_item(DOCTOR_NOTE, "kernel lockdown",
+				  "confidentiality: BPF programs may not copy the kernel's memory");
 		break;
 	case LOCKDOWN_INTEGRITY:
 		doctor_print_item(DOCTOR_OK, "kernel lockdown", "integrity: tracing is allowed");

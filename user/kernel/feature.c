@@ -25,6 +25,7 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_FIND_VMA] = feature_try_find_vma,
 	[FEATURE_LOOP] = feature_try_loop,
 	[FEATURE_TAIL_CALL] = feature_try_tail_call,
+	[FEATURE_READ_KERNEL] = feature_try_read_kernel,
 	[FEATURE_TASK_STORAGE] = feature_try_task_storage,
 	[FEATURE_TASK_WORK] = feature_try_task_work,
 	[FEATURE_UPROBE] = feature_try_uprobe,

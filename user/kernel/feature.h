@@ -18,12 +18,13 @@ enum feature {
 	FEATURE_FIND_VMA,	 /* 5.17: programs that look up a mapping */
 	FEATURE_LOOP,		 /* 5.17: bpf_loop() */
 	FEATURE_TAIL_CALL, /* 5.10, on aarch64 6.0: from a program that has functions of its own */
-	FEATURE_TASK_STORAGE,	  /* 5.12: data kept with a task, from probe programs */
-	FEATURE_TASK_WORK,	  /* 6.18: programs that run in a task before it goes on */
-	FEATURE_UPROBE,		  /* single uprobes */
-	FEATURE_UPROBE_COOKIE,	  /* 5.15: ... that carry a cookie */
-	FEATURE_UPROBE_SLEEPS,	  /* 6.0: programs on uprobes that may wait */
-	FEATURE_UPROBE_MULTI,	  /* 6.6: many probes in one link */
+	FEATURE_READ_KERNEL,   /* bpf_probe_read_kernel(), which lockdown=confidentiality refuses */
+	FEATURE_TASK_STORAGE,  /* 5.12: data kept with a task, from probe programs */
+	FEATURE_TASK_WORK,     /* 6.18: programs that run in a task before it goes on */
+	FEATURE_UPROBE,	       /* single uprobes */
+	FEATURE_UPROBE_COOKIE, /* 5.15: ... that carry a cookie */
+	FEATURE_UPROBE_SLEEPS, /* 6.0: programs on uprobes that may wait */
+	FEATURE_UPROBE_MULTI,  /* 6.6: many probes in one link */
 	FEATURE_UPROBE_MULTI_PID, /* 6.10: filtered by process, all its threads included */
 	FEATURE_UPROBE_SESSION,	  /* 6.13: entry and return in one program; implies the filter */
 	FEATURES,

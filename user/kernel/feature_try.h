@@ -15,6 +15,7 @@ int feature_try_task_events(const char **step);
 int feature_try_find_vma(const char **step);
 int feature_try_loop(const char **step);
 int feature_try_tail_call(const char **step);
+int feature_try_read_kernel(const char **step);
 int feature_try_task_storage(const char **step);
 int feature_try_task_work(const char **step);
 int feature_try_uprobe(const char **step);

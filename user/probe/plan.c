@@ -41,6 +41,9 @@ void attach_plan(struct features *features, enum attach_mode wanted, struct atta
 	out->hold_new = out->hold && features_have(features, FEATURE_TASK_WORK);
 	out->task_storage = cookie && features_have(features, FEATURE_TASK_STORAGE);
 	out->find_vma = features_have(features, FEATURE_FIND_VMA);
+	/* Where nothing can be loaded the attempt says why. */
+	out->typed_reads = cookie && features_have(features, FEATURE_BPF) &&
+			   !features_have(features, FEATURE_READ_KERNEL);
 	out->loops = features_have(features, FEATURE_LOOP);
 	out->tail_calls = features_have(features, FEATURE_TAIL_CALL);
 }

@@ -19,7 +19,8 @@ struct attach_plan {
 	bool task_storage; /* programs may keep data with a thread */
 	bool find_vma;	   /* the kernel can be asked what is mapped at an address */
 	bool loops;	   /* programs may have the kernel call a function many times */
-	bool tail_calls;   /* programs that have functions may go on in others */
+	bool typed_reads; /* programs may not copy the kernel's memory, and read it by typed pointers */
+	bool tail_calls; /* programs that have functions may go on in others */
 };
 
 /* Tries it: some ten milliseconds. ATTACH_AUTO does not. The answer stays in `features`. */

@@ -168,6 +168,7 @@ static const struct refused_row rows[] = {
 		.programs = "on_exit",
 		.maps = "ruler as_number",
 		.judged = true,
+		.copies = true,
 		.purpose = "what a process has in memory at its end",
 		.instead = without_memory_at_end,
 		.costs = "what a process has in memory at its end is not known",
@@ -175,6 +176,7 @@ static const struct refused_row rows[] = {
 	{
 		.what = "oom_killer",
 		.programs = "on_victim",
+		.copies = true,
 		.purpose = "processes that the kernel ends for want of memory",
 		.instead = without_victims,
 		.costs = "of a process that ends by SIGKILL is not known whether the OOM killer "
@@ -206,6 +208,7 @@ static const struct refused_row rows[] = {
 		.what = "told_samples",
 		.programs = "usdt_free figures_usdt_free scoped_usdt_free old_usdt_alloc "
 			    "old_usdt_free",
+		.copies = true,
 		.purpose = "processes that tell of their samples themselves",
 		.instead = without_usdt,
 		.costs = "what a process tells of its samples itself is not heard",
@@ -395,6 +398,20 @@ void refused_note(struct trace *trace, const char *what, const char *costs, int 
 
 	if (part)
 		log_info("this kernel refuses %s: %s", part->why, part->costs);
+}
+
+void refused_without_copies(struct trace *trace)
+{
+	static const char why[] = "copies of the kernel's memory, as lockdown=confidentiality does";
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct missing_part *part = NULL;
+
+		if (rows[i].copies && rows[i].instead(&trace->options))
+			part = missing_add(&trace->missing, rows[i].what, rows[i].costs, "%s", why);
+		if (part)
+			log_info("this kernel refuses %s: %s", part->why, part->costs);
+	}
 }
 
 /* It is left out, and said so. False: nothing can be done instead. */

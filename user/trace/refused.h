@@ -26,6 +26,7 @@ struct refused_row {
 	const char *programs; /* with spaces between */
 	const char *maps;     /* likewise; NULL: none */
 	bool judged;	      /* only where the verifier has complained of the program */
+	bool copies;	      /* it copies the kernel's memory: refused_without_copies() */
 	const char *purpose;  /* what it is for: "probes on allocators" */
 	/* What is done instead: changes the options. False: it has been tried, or there is nothing. */
 	bool (*instead)(struct trace_options *options);
@@ -46,6 +47,12 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
  * -errno, logged.
  */
 int refused_load(struct trace *trace, int (*open)(struct trace *trace));
+
+/*
+ * Where programs may not copy the kernel's memory (options.typed_reads), before the first load: what
+ * cannot be had without it is left out, said, and in trace->missing.
+ */
+void refused_without_copies(struct trace *trace);
 
 /* Something else that is missing is said, and in trace->missing: as missing_add(). */
 void refused_note(struct trace *trace, const char *what, const char *costs, int err,

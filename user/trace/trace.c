@@ -30,6 +30,7 @@
 #include "user/trace/programs.h"
 #include "user/runtime/java/runtime_asker.h"
 #include "user/trace/runtime_host.h"
+#include "user/trace/read_user.h"
 #include "user/trace/reader.h"
 #include "user/trace/refused.h"
 #include "user/stacks/sampling.h"
@@ -127,6 +128,7 @@ static int trace_configure(struct trace *trace)
 		.task_storage = o->task_storage,
 		.managed_later = o->managed_later,
 		.loops = o->loops,
+		.typed_reads = o->typed_reads,
 		.mmap = o->providers.mmap,
 		.search_unmapped = o->providers.mmap && o->loops,
 		.check_frees = o->check_frees,
@@ -249,7 +251,11 @@ static int trace_load(struct trace *trace)
 	if (err)
 		return err;
 	libbpf_messages_to_log();
-	return refused_load(trace, trace_open) ?: trace_prepare_old(trace);
+	if (trace->options.typed_reads) {
+		refused_without_copies(trace);
+		err = read_user_keep();
+	}
+	return err ?: refused_load(trace, trace_open) ?: trace_prepare_old(trace);
 }
 
 /* Nothing is attached yet, and no thread of ours is there. */

@@ -31,6 +31,7 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	options->task_storage = plan->task_storage;
 	options->managed_later = plan->task_storage && plan->tail_calls;
 	options->loops = plan->loops;
+	options->typed_reads = plan->typed_reads;
 	options->old = plan->old;
 	options->frame_pointers |= plan->old;
 	options->hold_at_end &= plan->hold;
@@ -44,7 +45,8 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 			 "machine "
 			 "pays a trap (0.5 to 4 us) each time that it calls a function that is "
 			 "traced, and valgrind and the like, started meanwhile, die of SIGTRAP");
-	options->sleepers = !plan->old;
+	/* They are looked at by copies of what the kernel keeps. */
+	options->sleepers = !plan->old && !plan->typed_reads;
 	/* It has not been seen to work there. */
 	options->copies &= !plan->old;
 	/* An addition that tells the sum is of 5.12, as is the storage of tasks. */
@@ -89,6 +91,12 @@ int trace_options_choose(struct trace_options *options, enum attach_mode wanted)
 	trace_options_plan(options, &plan, features);
 	features_free(features);
 	options->usdt = trace_options_usdt(options, wanted);
+	if (options->usdt == TRACE_USDT_ONLY && options->typed_reads) {
+		log_error(
+			"--attach usdt: this kernel lets no program copy what the registers are in "
+			"(lockdown=confidentiality)");
+		return -EOPNOTSUPP;
+	}
 	if (options->scope_count && (plan.old || !plan.task_storage)) {
 		log_error("--scope: this kernel cannot (5.15 can)");
 		return -EOPNOTSUPP;

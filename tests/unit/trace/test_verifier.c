@@ -112,7 +112,7 @@ static bool shares_stack(const struct bpf_program *program)
 #endif
 }
 
-enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES, AT_ONCE };
+enum kind { USUAL, SINGLE, ALL_OPTIONS, OLD, SCOPES, SCOPES_AND_ALL, FIGURES, AT_ONCE, TYPED };
 
 /* Of user/scopes/scopes.c; that none matches them is known by the maps' names. */
 static const struct scope_spec scope = {
@@ -224,7 +224,7 @@ static void ask_for_logs(const struct memleakbpf *skel)
 static void load(enum kind kind)
 {
 	bool old = kind == OLD, scopes = kind == SCOPES || kind == SCOPES_AND_ALL;
-	bool all = kind == ALL_OPTIONS || kind == SCOPES_AND_ALL;
+	bool all = kind == ALL_OPTIONS || kind == SCOPES_AND_ALL || kind == TYPED;
 	const struct figures_kept figures = {.lifetimes = kind == FIGURES,
 					     .temporary = kind == FIGURES,
 					     .peak = kind == FIGURES};
@@ -255,6 +255,10 @@ static void load(enum kind kind)
 
 	assert_non_null(skel);
 	configure(skel, &options, all);
+	if (kind == TYPED) {
+		skel->rodata->config.typed_reads = true;
+		skel->rodata->possible_cpus = 0;
+	}
 	programs_choose(skel, &options, &programs_used);
 	add_later(skel, &options, &programs_used);
 	ask_for_logs(skel);
@@ -339,6 +343,15 @@ static void test_with_all_options(void **state)
 	best_plan(&best);
 	if (!best.old)
 		load(ALL_OPTIONS);
+}
+
+/* Where no program may copy the kernel's memory. */
+static void test_with_typed_reads(void **state)
+{
+	(void)state;
+	best_plan(&best);
+	if (!best.old)
+		load(TYPED);
 }
 
 /* What stands in for sessions on kernels that have none. */
@@ -449,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_with_scopes),	   cmocka_unit_test(test_as_before_5_15),
 		cmocka_unit_test(test_without_sessions),   cmocka_unit_test(test_with_figures),
 		cmocka_unit_test(test_stack_of_calls),	   cmocka_unit_test(test_all_at_once),
+		cmocka_unit_test(test_with_typed_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
