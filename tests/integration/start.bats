@@ -78,6 +78,22 @@ sys.stdin.read()'
 	stop_tool
 }
 
+@test "a command in Python: what follows its functions is loaded with all else" {
+	need_sessions
+	"$TOOL" -v -f json -o "$D/report" -- /usr/bin/python3 -S -c 'import os, sys
+print("ready", os.getpid(), flush=True)
+sys.stdin.read()' <"$D/in" >"$D/out" 2>"$D/tool.err" 3>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	exec {T_IN}>"$D/in" {T_OUT}<"$D/out"
+	target_line 'ready '
+	PIDS+=("${LINE#ready }")
+	USUAL=${USUAL/on_exec/hold_on_exec} USUAL=${USUAL/on_fork/hold_on_fork}
+	loads usdt_free managed_session
+	tool_says 'frames of Python'
+	! grep 'loaded when first needed' "$D/tool.err" || fail 'it was loaded by itself'
+}
+
 @test "a C++ program with tcmalloc, whose functions throw: the entry's program is loaded" {
 	need_sessions
 	T_ENV=(LD_PRELOAD="$LIBDIR/libtcmalloc_minimal.so.4")

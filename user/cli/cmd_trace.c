@@ -68,7 +68,7 @@ static int cmd_trace_watch(const struct watch_config *config)
 	const struct trace_needs needs = session_needs(config);
 	struct selection *selection = NULL;
 	struct session *session;
-	int status, result_status, close_err, err = session_new(config, &session);
+	int status, result_status, close_err, err = session_new(config, NULL, &session);
 
 	if (err)
 		return 1;
@@ -127,7 +127,7 @@ static int cmd_trace_run(const struct watch_config *config, const struct launch_
 	/* As a shell does: 127 not found, 126 not executable. */
 	if (err)
 		return err == -ENOENT ? 127 : 126;
-	err = session_new(config, &session);
+	err = session_new(config, closure, &session);
 	if (!err)
 		err = cmd_trace_start(session, config, closure, env, &child);
 	if (!err)

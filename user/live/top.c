@@ -312,7 +312,7 @@ int live_watch(const struct watch_config *config)
 	if (worker) {
 		watch.viewer = worker_viewer(worker);
 		watch.show.viewed = true;
-		err = session_new(&watch, &session);
+		err = session_new(&watch, NULL, &session);
 	} else {
 		err = log_errno(ENOMEM, "top");
 	}

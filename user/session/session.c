@@ -12,6 +12,7 @@
 #include "user/session/looks.h"
 #include "user/session/source_trace.h"
 #include "user/target/allocator.h"
+#include "user/target/closure.h"
 #include "user/target/scope_spec.h"
 
 /* So many processes without an allocator are named. */
@@ -271,7 +272,7 @@ static int session_parse_scopes(struct session *s)
 	return err;
 }
 
-static int session_start_trace(struct session *s)
+static int session_start_trace(struct session *s, const struct closure *command)
 {
 	const struct watch_config *o = s->config;
 	const struct trace_callbacks callbacks = {.ctx = s,
@@ -313,6 +314,8 @@ static int session_start_trace(struct session *s)
 		.scopes = s->scopes,
 		.scope_count = s->scope_count,
 		.scope_only = o->trace.scope_only,
+		.files = command ? command->paths : NULL,
+		.file_count = command ? command->count : 0,
 	};
 	int err = trace_options_choose(&t, o->trace.attach);
 
@@ -333,7 +336,8 @@ static int session_start_trace(struct session *s)
 	return trace_new(&t, &callbacks, &s->trace);
 }
 
-int session_new(const struct watch_config *config, struct session **out)
+int session_new(const struct watch_config *config, const struct closure *command,
+		struct session **out)
 {
 	const struct pipeline_config reports = {
 		.filter = &config->filter,
@@ -356,7 +360,7 @@ int session_new(const struct watch_config *config, struct session **out)
 	if (!err)
 		err = pipeline_new(&reports, &s->source.source, &s->pipeline);
 	if (!err)
-		err = session_start_trace(s);
+		err = session_start_trace(s, command);
 	if (err) {
 		session_free(s);
 		return err;

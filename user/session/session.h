@@ -10,10 +10,12 @@
 #include "user/session/session_config.h"
 #include "user/trace/trace.h"
 
+struct closure;
 struct session;
 
-/* Loads the trace and opens the output. 0 and *out (session_free), or -errno, logged. */
-int session_new(const struct watch_config *config, struct session **out);
+/* Loads the trace and opens the output. command: what is about to be started, or NULL. 0 and *out (session_free), or -errno, logged. */
+int session_new(const struct watch_config *config, const struct closure *command,
+		struct session **out);
 
 /* Closes output and trace. 0 or -errno of a failed write. */
 int session_free(struct session *session);

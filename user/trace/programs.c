@@ -100,10 +100,13 @@ static void programs_prepare_managed(const struct memleakbpf *skel,
 	struct programs_managed managed[PROGRAMS_MANAGED];
 
 	programs_managed(skel, options, used, managed);
-	for (size_t i = 0; i < PROGRAMS_MANAGED && options->managed_later; i++)
+	for (size_t i = 0; i < PROGRAMS_MANAGED && options->managed_later; i++) {
 		bpf_program__set_expected_attach_type(
 			managed[i].program,
 			bpf_program__get_expected_attach_type(managed[i].usual));
+		if (options->managed_now && bpf_program__autoload(managed[i].usual))
+			bpf_program__set_autoload(managed[i].program, true);
+	}
 }
 
 /* What is remembered of a thread that is in the language. */

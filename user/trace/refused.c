@@ -97,6 +97,15 @@ static bool without_task_storage(struct trace_options *options)
 	return had;
 }
 
+/* It is tried once more when the runtime is there, and what it costs is said then. */
+static bool without_runtimes_now(struct trace_options *options)
+{
+	bool now = options->managed_now;
+
+	options->managed_now = false;
+	return now;
+}
+
 static bool without_usdt(struct trace_options *options)
 {
 	bool wanted = options->usdt == TRACE_USDT_FOUND;
@@ -220,6 +229,14 @@ static const struct refused_row rows[] = {
 		.purpose = "the gate",
 		.instead = without_later_gate,
 		.costs = "no process can be given a gate later",
+	},
+	{
+		.what = "runtime_frames",
+		.programs = "managed_enter managed_session managed_gate figures_managed_enter "
+			    "figures_managed_session figures_managed_gate scoped_managed_enter "
+			    "scoped_managed_session scoped_managed_gate",
+		.purpose = "functions of runtimes",
+		.instead = without_runtimes_now,
 	},
 	/* Without these there is nothing. */
 	{

@@ -19,6 +19,7 @@
 #include "user/kernel/link_bin.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
+#include "user/trace/beforehand.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/event_queue.h"
 #include "user/figures/figures_read.h"
@@ -196,35 +197,6 @@ static int trace_prepare_old(struct trace *trace)
 	return 0;
 }
 
-/*
- * Before 6.1 the kernel warns (once, and without reason here: uprobes may allocate) of tracing
- * programs whose maps take memory as they fill. Where a warning is the end of the machine, that
- * must not be.
- */
-static int trace_mind_warnings(void)
-{
-	struct machine machine;
-
-	machine_read(&machine);
-	if (machine.panic_on_warn <= 0 || machine_kernel_at_least(&machine, 6, 1))
-		return 0;
-	log_error("kernel.panic_on_warn is set, and kernels before 6.1 warn when BPF maps may "
-		  "grow, which "
-		  "would bring this machine down; clear it while tracing (sysctl "
-		  "kernel.panic_on_warn=0)");
-	return -EPERM;
-}
-
-/* Where there are none it is made as the other maps are. */
-static int trace_reuse_chunks(struct trace *trace)
-{
-	if (!trace->first_chunks)
-		trace->first_chunks = first_chunks_begin();
-	return trace->first_chunks ? bpf_map__reuse_fd(trace->skel->maps.unwind_chunks,
-						       first_chunks_map(trace->first_chunks))
-				   : 0;
-}
-
 static int trace_open(struct trace *trace)
 {
 	struct memleakbpf *skel;
@@ -240,13 +212,13 @@ static int trace_open(struct trace *trace)
 	if (trace->programs.link_bin < 0)
 		log_debug("probes come off one by one: no bpffs of our own (%s)",
 			  strerror(-trace->programs.link_bin));
-	err = trace_configure(trace) ?: trace_reuse_chunks(trace);
+	err = trace_configure(trace) ?: beforehand_make_chunks(trace);
 	return err ? log_errno(err, "cannot set the sizes of the BPF maps") : 0;
 }
 
 static int trace_load(struct trace *trace)
 {
-	int err = trace_mind_warnings();
+	int err = beforehand_mind_warnings();
 
 	if (err)
 		return err;
@@ -406,6 +378,7 @@ static int trace_start(struct trace *trace)
 {
 	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
 
+	beforehand_expect_runtime(trace);
 	err = err ?: trace_load_starting(trace);
 	err = err ?: runtime_host_new(trace);
 	if (!err)

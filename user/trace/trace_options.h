@@ -67,6 +67,7 @@ struct trace_options {
 	bool copies;   /* verdicts are taken from a copy of the target: --snapshot=fork */
 	bool sleepers; /* threads that sleep are not woken to be looked at, if the kernel can */
 	bool managed_later; /* what follows runtimes is loaded when a target has one: bpf/managed.h */
+	bool managed_now;   /* with managed_later: a runtime is expected, so it is loaded at once */
 	bool loops;	    /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
@@ -88,7 +89,10 @@ struct trace_options {
 	/* functions whose calls are scopes */
 	const struct scope_spec *scopes;
 	size_t scope_count;
-	bool scope_only;     /* what is allocated in none of them is not recorded */
+	bool scope_only; /* what is allocated in none of them is not recorded */
+	/* Files that a command is going to map, for trace_new() to expect what it needs; none: 0. */
+	char *const *files;
+	size_t file_count;
 	bool scope_anywhere; /* a target that has none of them is traced all the same */
 };
 
