@@ -17,6 +17,19 @@ load refused.bash
 	rows '^(program|sleepable|map|helper:[a-fh-z]|helper:get_func|call|perf)'
 }
 
+@test "a recording says what was missing where it was made: report says so once, and JSON has it" {
+	[[ $EUID -eq 0 ]] || skip 'needs root'
+	refusing name:on_mapping
+	"$TOOL" record -i 50ms -o "$D/recording" -- true >"$D/stdout" 2>"$D/tool.err" </dev/null || fail "status $?"
+	met
+	TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
+	"$TOOL" report -f json "$D/recording" >"$D/read.json" 2>"$D/report.err"
+	[[ $(jq -r '.missing[] | "memleakbpf: this kernel refuses \(.why): \(.costs)"' "$D/read.json" | sort -u) == "$(
+		grep '^memleakbpf: this kernel refuses on_mapping' "$D/tool.err")" ]] || fail 'JSON has another'
+	sed -n 's/^memleakbpf: this kernel refuses/memleakbpf: where this was recorded the kernel refused/p' "$D/tool.err" |
+		diff - <(grep 'the kernel refused' "$D/report.err") || fail 'report says other lines'
+}
+
 @test "doctor --try says of a refusal what a real load says, and doctor's advice goes by what the kernel has answered" {
 	[[ $EUID -eq 0 ]] || skip 'needs root'
 	refusing helper:copy_from_user

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "user/model/frame_table.h"
+#include "user/model/missing.h"
 #include "user/recording/fields.h"
 #include "user/recording/recording_chunk.h"
 #include "user/recording/recording_header.h"
@@ -21,6 +22,7 @@ struct recording_out {
 	struct chunk_writer chunk;
 	struct frame_table *table;	/* its numbers are the file's */
 	size_t strings, frames, stacks; /* how many of the table's are in the file */
+	struct missing_parts missing;	/* those that are in the file */
 };
 
 /* Adds what has come into the table since the last time; large chunks are flushed. 0 or -errno. */
@@ -36,7 +38,8 @@ struct recording_in {
 	struct recording_header header;
 	struct frame_table *table;
 	struct id_list strings, frames, stacks;
-	const char *why; /* of the last -EBADMSG */
+	struct missing_parts missing; /* whose strings are the table's */
+	const char *why;	      /* of the last -EBADMSG */
 };
 
 void recording_in_free(struct recording_in *in);

@@ -13,6 +13,7 @@
 #include "user/recording/recording.h"
 #include "user/recording/recording_format.h"
 #include "user/recording/recording_inspection.h"
+#include "user/recording/recording_missing.h"
 #include "user/recording/recording_scopes.h"
 #include "user/recording/recording_survey.h"
 
@@ -44,6 +45,8 @@ static const struct reader_message {
 	[MESSAGE_STRING] = {.take = recording_take_string},
 	[MESSAGE_FRAME] = {.fields = recording_frame_fields, .take = recording_take_frame},
 	[MESSAGE_STACK] = {.take = recording_take_stack},
+	[MESSAGE_MISSING] = {.fields = recording_missing_fields,
+			     .take = recording_take_missing},
 	[MESSAGE_TARGET] = {.fields = recording_target_fields},
 	[MESSAGE_ROW] = {.fields = recording_row_fields,
 			 .take_of_target = recording_take_row,

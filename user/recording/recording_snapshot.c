@@ -6,6 +6,7 @@
 
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_missing.h"
 #include "user/recording/recording_scopes.h"
 
 /* Of enum attached_by, enum process_end_cause and the like the numbers are written. */
@@ -104,6 +105,7 @@ int recording_put_snapshot(struct recording_out *out, struct written_targets *ta
 	if (!t || !numbers || !scopes)
 		return -ENOMEM;
 	err = recording_put_target(out, t, s);
+	err = err ? err : recording_put_missing(out, &s->missing);
 	err = err ? err : recording_put_maps(out, t, s);
 	err = err ? err : recording_put_scopes(out, t->id, &t->scopes, s, scopes);
 	err = err ? err : recording_put_rows(out, t->id, &t->rows, report, scopes, numbers);
@@ -161,6 +163,7 @@ int recording_take_snapshot(struct recording_in *in, struct read_target *t,
 		snapshot_free(s);
 		return err;
 	}
+	s->missing = in->missing;
 	/* The writer forgets it, too. */
 	if (s->exited || s->execed || s->window)
 		read_target_release(t);

@@ -7,6 +7,7 @@
 
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_missing.h"
 
 /* Numbers of a trace are below it. */
 #define FIRST_WINDOW 0x80000000u
@@ -241,6 +242,7 @@ int recording_put_survey(struct recording_out *out, struct written_targets *targ
 	const struct recorded_survey recorded = {.r = *report, .written = v};
 	int err = survey_begin_report(v, report->row_count);
 
+	err = err ? err : recording_put_missing(out, &report->missing);
 	err = err ? err : recording_put_processes(out, &v->processes, report, v->reports, v->order);
 	err = err ? err : survey_put_kept(out, v, report);
 	err = err ? err : survey_put_drills(out, targets, v, report);
@@ -460,5 +462,6 @@ int recording_take_survey(struct recording_in *in, struct read_survey *v,
 		v->processes.items[v->order[i]].touched = false;
 	v->report.rows = rows;
 	v->report.row_count = v->order_count;
+	v->report.missing = in->missing;
 	return 0;
 }

@@ -25,6 +25,7 @@ struct source_recording {
 	} passed[SOURCE_PASSED_MAX]; /* processes that are not wanted, for a message */
 	size_t passed_count;
 	bool wanted_seen, passed_more;
+	size_t missing_said;
 };
 
 static bool source_recording_is_output(FILE *file, const char *output)
@@ -136,11 +137,28 @@ static bool source_recording_note(struct source_recording *r, const struct recor
 	return false;
 }
 
+/* Where it was recorded; as it was said there. */
+static void source_recording_say_missing(struct source_recording *r,
+					 const struct recording_item *item)
+{
+	const struct missing_parts *missing = item->snapshot ? &item->snapshot->missing
+					      : item->survey ? &item->survey->missing
+							     : NULL;
+
+	for (; missing && r->missing_said < missing->count; r->missing_said++) {
+		const struct missing_part *part = &missing->parts[r->missing_said];
+
+		log_info("where this was recorded the kernel refused %s: %s", part->why,
+			 part->costs);
+	}
+}
+
 int source_recording_next_any(struct source_recording *r, struct recording_item *item)
 {
 	int got;
 
 	while ((got = recording_reader_next(r->reader, item)) > 0) {
+		source_recording_say_missing(r, item);
 		if (source_recording_note(r, item))
 			break;
 		snapshot_free(item->snapshot);

@@ -70,6 +70,8 @@ static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SA
 	s->growth.where = i > 2 ? "4.0 MiB in one place\n1.0 MiB in another" : NULL;
 	s->lost[LOST_FRAMES] = i;
 	s->lost_anywhere[LOST_FRAMES] = i / 2;
+	if (i > 1)
+		missing_add(&s->missing, "ages", "no ages", "it: no");
 	s->final = i == 4;
 	s->exited = i == 4;
 	stacks[0].alloc.bytes += 100 * i;
@@ -181,6 +183,12 @@ static void assert_snapshot(const struct snapshot *is, unsigned i)
 	assert_int_equal(is->unknown_frees, 17);
 	assert_int_equal(is->lost[LOST_FRAMES], i);
 	assert_int_equal(is->lost_anywhere[LOST_FRAMES], i / 2);
+	assert_int_equal(is->missing.count, s.missing.count);
+	for (size_t m = 0; m < s.missing.count; m++) {
+		assert_string_equal(is->missing.parts[m].what, s.missing.parts[m].what);
+		assert_string_equal(is->missing.parts[m].why, s.missing.parts[m].why);
+		assert_string_equal(is->missing.parts[m].costs, s.missing.parts[m].costs);
+	}
 	assert_int_equal(is->memory.rss, 1000000 + i);
 	assert_int_equal(is->memory.pss, 700000 + i);
 	assert_int_equal(is->ages_unread, s.ages_unread);
