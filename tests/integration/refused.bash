@@ -6,9 +6,13 @@
 ROWS=$ROOT/tests/refuse/rows
 REFUSE=$BUILD/tests/refuse/refuse
 
-# refusing RULE…: TOOL is the tool under them.
+# refusing RULE…: TOOL is the tool under them. Without the uprobe source it takes tracefs, which need not be mounted here.
 refusing() {
-	printf '#!/bin/bash\nexec %q %s -- %q "$@"\n' "$REFUSE" "$(printf '%q ' "$@")" "$TOOL" >"$D/tool"
+	local with=''
+
+	# shellcheck disable=SC2016
+	[[ $* != *perf:uprobe* ]] || with='unshare -m bash -c '\''mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"'\'' -'
+	printf '#!/bin/bash\nexec %s %q %s -- %q "$@"\n' "$with" "$REFUSE" "$(printf '%q ' "$@")" "$TOOL" >"$D/tool"
 	chmod 755 "$D/tool"
 	TOOL=$D/tool
 }

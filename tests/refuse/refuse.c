@@ -13,7 +13,7 @@
  *     map:TYPE                              a map is made
  *     helper:NAME, kfunc:NAME               a program calls it, where the verifier comes to that
  *     call:COMMAND[:ATTACH_TYPE]            any other command of bpf(); link_create has a type
- *     perf:TYPE                             a performance event is opened
+ *     perf:TYPE                             a performance event is opened; "uprobe": of that source
  *
  * A rule may end in "=EINVAL" or the like: EPERM is what it is refused with otherwise. "-" is any
  * type. Types, helpers and commands have names of linux/bpf.h in small letters, or numbers.
@@ -185,6 +185,17 @@ static const char *attach_type(uint32_t type)
 	return libbpf_bpf_attach_type_str(type);
 }
 
+/* Its number is this kernel's own. */
+static bool uprobe_source(uint32_t *number)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+	bool found = f && fscanf(f, "%u", number) == 1;
+
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* NULL: any. A number, or a name of that kind. */
 static uint32_t number_of(enum rule_kind kind, const char *text)
 {
@@ -205,6 +216,8 @@ static uint32_t number_of(enum rule_kind kind, const char *text)
 		found = name_find(helpers, COUNT(helpers), text, &number);
 	else if (kind == RULE_CALL)
 		found = name_find(calls, COUNT(calls), text, &number);
+	else if (kind == RULE_PERF && !strcmp(text, "uprobe"))
+		found = uprobe_source(&number);
 	else if (kind == RULE_PERF)
 		found = name_find(events, COUNT(events), text, &number);
 	if (!found)

@@ -21,6 +21,7 @@
 #include "user/probe/plan.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/feature_machine.h"
+#include "user/kernel/probe_event.h"
 #include "user/kernel/privilege.h"
 
 #define NAME_WIDTH 24
@@ -122,6 +123,8 @@ static void doctor_judge(struct doctor *d)
 	machine_read(&d->machine);
 	d->have_needed = doctor_have_needed(d->features);
 	attach_plan(d->features, ATTACH_AUTO, &d->plan);
+	/* Of what was tried. */
+	probe_events_sweep(true);
 	d->possible = d->have_needed && d->plan.possible;
 	doctor_gate_read(&d->machine, d->plan.old, &d->gate);
 	if (!d->try_load)

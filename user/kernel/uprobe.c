@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "user/base/util.h"
+#include "user/kernel/probe_event.h"
 #include "user/kernel/unkillable.h"
 
 /* Bit 0 of the configuration: /sys/bus/event_source/devices/uprobe/format/retprobe. */
@@ -49,6 +50,12 @@ int uprobe_open_counted(const char *path, uint64_t offset, uint64_t counter, boo
 		fd = unkillable_syscall(SYS_perf_event_open, (long)&attr, pid ? pid : -1,
 					pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
 	} while (fd == -EINVAL && --tries);
+	/* The source may be refused where an event of tracefs is not. */
+	if (fd == -EACCES || fd == -EPERM) {
+		int event = probe_event_open(path, offset, counter, at_return, pid);
+
+		return event < 0 ? (int)fd : event;
+	}
 	return (int)fd;
 }
 

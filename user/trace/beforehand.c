@@ -7,6 +7,7 @@
 
 #include "user/base/log.h"
 #include "user/kernel/feature_machine.h"
+#include "user/kernel/probe_event.h"
 #include "user/runtime/runtime.h"
 #include "user/unwind/publish_first.h"
 
@@ -56,4 +57,15 @@ void beforehand_expect_runtime(struct trace *trace)
 	}
 	o->files = NULL;
 	o->file_count = 0;
+}
+
+/* Where what was tried was an event of tracefs, all single probes are such. */
+void beforehand_sweep_events(struct trace *trace)
+{
+	if (trace->options.attach != ATTACH_SINGLE)
+		return;
+	probe_events_sweep(false);
+	trace->probe_events = probe_events_sweep(true);
+	if (trace->probe_events)
+		log_debug("single probes are events of tracefs");
 }

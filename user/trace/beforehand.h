@@ -14,4 +14,7 @@ int beforehand_make_chunks(struct trace *trace);
 /* Are the files of the command that is about to be started a runtime? Then options.managed_now. */
 void beforehand_expect_runtime(struct trace *trace);
 
+/* Takes away what killed tools have left in tracefs, and what was tried there a moment ago. Sets trace->probe_events. */
+void beforehand_sweep_events(struct trace *trace);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "user/base/log.h"
+#include "user/kernel/probe_event.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/figures/figures_read.h"
@@ -56,6 +57,8 @@ void reclaim_ended(struct trace *trace)
 		target_free(trace, target);
 	}
 	trace->ended_count = 0;
+	if (trace->probe_events)
+		probe_events_sweep(true);
 }
 
 void reclaim_many(struct trace *trace)

@@ -81,6 +81,7 @@ struct trace {
 
 	uint64_t maps_lost;    /* records of mappings, when that was last looked at */
 	uint64_t events_lost;  /* events of processes, likewise */
+	bool probe_events;     /* single probes have names in tracefs: user/kernel/probe_event.h */
 	bool hurrying;	       /* events.c */
 	int usual_nice;	       /* while it does */
 	uint64_t held_ns;      /* when a process was held last */

@@ -19,6 +19,7 @@
 #include "user/kernel/link_bin.h"
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
+#include "user/kernel/probe_event.h"
 #include "user/trace/beforehand.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/event_queue.h"
@@ -208,7 +209,8 @@ static int trace_open(struct trace *trace)
 	programs_choose(skel, &trace->options, &trace->programs);
 	trace->programs.load = later_load;
 	trace->programs.load_ctx = trace;
-	trace->programs.link_bin = link_bin_new();
+	/* A name can be taken away when its probe is gone, and the bin's go when the kernel comes to it. */
+	trace->programs.link_bin = trace->probe_events ? -EBUSY : link_bin_new();
 	if (trace->programs.link_bin < 0)
 		log_debug("probes come off one by one: no bpffs of our own (%s)",
 			  strerror(-trace->programs.link_bin));
@@ -379,6 +381,7 @@ static int trace_start(struct trace *trace)
 	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
 
 	beforehand_expect_runtime(trace);
+	beforehand_sweep_events(trace);
 	err = err ?: trace_load_starting(trace);
 	err = err ?: runtime_host_new(trace);
 	if (!err)
@@ -527,6 +530,8 @@ void trace_free(struct trace *trace)
 	patches_free(trace->patches);
 	if (trace->programs.link_bin >= 0)
 		close(trace->programs.link_bin);
+	if (trace->probe_events)
+		probe_events_sweep(true);
 	first_chunks_free(trace->first_chunks);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
