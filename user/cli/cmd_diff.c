@@ -19,6 +19,7 @@ static int diff_print(const struct replay_config *config, const struct compariso
 	struct export_options e = {
 		.verbose = config->show.verbose,
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
+		.sites = show_sites(&config->show),
 	};
 	FILE *out =
 		config->show.output ? caller_file_create(config->show.output, false, NULL) : stdout;

@@ -375,6 +375,8 @@ void options_free(const struct options *options)
 	options_free_strings(&options->values.trace.free_fns);
 	options_free_strings(&options->values.trace.scopes);
 	options_free_strings(&options->values.filter.suppressions);
+	options_free_strings(&options->values.show.own);
+	options_free_strings(&options->values.show.not_own);
 	options_free_strings(&options->values.keep.filters);
 	free((void *)options);
 }

@@ -292,6 +292,12 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_SCOPES, "leave out what is allocated in none of them")},
 	 .refused_by = TOP, .refusal = "top knows no scopes; leave it out"},
 
+	{"own", 0, "PATTERN", TRACED | OFFLINE | SURVEY, STRINGS(option_apply_strings, show.own),
+	 .expected = "is not a pattern; give e.g. 'shop::*', 'libshop.so*' or '*/src/*'",
+	 .texts = {{.pages = PAGE_STACKS, .with_next = true}}},
+	{"not-own", 0, "PATTERN", TRACED | OFFLINE | SURVEY, STRINGS(option_apply_strings, show.not_own),
+	 .expected = "is not a pattern; give e.g. 'json::*', 'libjson.so*' or '*/third_party/*'",
+	 .texts = {ON(PAGE_STACKS, "whose line it is: the innermost that is your program's; globs for functions, modules, files")}},
 	{"no-inlines", 0, NULL, TRACED | SURVEY, UNSET(symbols.inlines), .texts = {ON(PAGE_STACKS, "leave inlined calls out")}},
 	{"native-frames", 0, NULL, TRACED, FLAG(trace.native_frames),
 	 .texts = {ON(PAGE_STACKS, "an interpreter's own C functions, too")}},

@@ -33,7 +33,8 @@ void compare_put_guards(FILE *out, const struct comparison *c, const struct comp
 }
 
 /* The frame that stands for a call: what touched is the innermost, while what frees is called. */
-static const struct frame *compare_access_site(const struct misuse *misuse, enum misuse_call which)
+static const struct frame *compare_access_site(const struct export_options *options,
+					       const struct misuse *misuse, enum misuse_call which)
 {
 	const struct reported_call *call = &misuse->calls[which];
 	bool touched = which == MISUSE_CALL_NOW && !misuse_is_free(misuse);
@@ -42,7 +43,7 @@ static const struct frame *compare_access_site(const struct misuse *misuse, enum
 		return NULL;
 	if (touched && call->frames[0]->function && !frame_is_plumbing(call->frames[0]))
 		return call->frames[0];
-	return call->frames[frames_site(call->frames, call->frame_count)];
+	return call->frames[frames_site(call->frames, call->frame_count, &options->sites)];
 }
 
 /* "; read in parse, allocated in get" */
@@ -53,7 +54,7 @@ static void compare_put_sites(FILE *out, const struct export_options *options,
 
 	for (int i = 0; i < MISUSE_CALLS; i++) {
 		enum misuse_call which = (enum misuse_call)i;
-		const struct frame *site = compare_access_site(misuse, which);
+		const struct frame *site = compare_access_site(options, misuse, which);
 		char label[FRAME_LABEL_MAX], folded[FUNCTION_NAME_MAX];
 
 		if (!site)

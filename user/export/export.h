@@ -14,6 +14,7 @@
 
 #include "user/model/inspection.h"
 #include "user/model/report.h"
+#include "user/model/site.h"
 #include "user/model/survey_report.h"
 
 /* What a format that shows one number per stack shows. */
@@ -42,6 +43,7 @@ struct export_options {
 	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
+	struct site_rules sites; /* --own, --not-own */
 	bool redraw; /* a survey's table takes the place of the last one on the terminal */
 	bool utf8;   /* the reader's characters may be other than ASCII: sparklines */
 	/*

@@ -70,7 +70,8 @@ static void html_put_frame(struct json *to, const struct frame *f, const struct 
 	json_end(to);
 }
 
-static void put_names(struct json *to, const struct frame_table *table, const uint32_t *numbers)
+static void put_names(struct json *to, const struct frame_table *table, const uint32_t *numbers,
+		      const struct site_rules *sites)
 {
 	json_array(to, "strings");
 	json_text(to, NULL, "");
@@ -111,7 +112,7 @@ static void put_names(struct json *to, const struct frame_table *table, const ui
 		size_t count;
 		const struct frame *const *frames = frame_table_stack_at(table, i, &count);
 
-		json_number(to, NULL, frames_site(frames, count));
+		json_number(to, NULL, frames_site(frames, count, sites));
 	}
 	json_end(to);
 	putc('\n', to->out);
@@ -330,7 +331,7 @@ static int html_put_page(FILE *out, const struct html *h)
 	}
 	json_end(&to);
 	json_text(&to, "unknown", STACK_UNKNOWN_LABEL);
-	put_names(&to, h->table, numbers);
+	put_names(&to, h->table, numbers, &h->base.options.sites);
 	json_array(&to, "targets");
 	for (size_t i = 0; i < h->target_count; i++)
 		html_put_target(&to, &h->targets[i]);

@@ -47,6 +47,26 @@ void json_put_frames(struct json *to, const char *key, const struct frame *const
 	json_end(to);
 }
 
+void json_put_site(struct json *to, const struct export_options *options,
+		   const struct frame *const *frames, size_t count)
+{
+	size_t at = frames_site(frames, count, &options->sites);
+	const struct frame *site = at ? frames[at] : NULL;
+
+	if (!site)
+		return;
+	json_object(to, "site");
+	json_text(to, "function", site->function);
+	json_text(to, "module", site->module);
+	if (!site->function && frame_is_code(site))
+		json_number(to, "offset", site->offset);
+	json_text(to, "file", site->file);
+	if (site->line)
+		json_number(to, "line", site->line);
+	json_bool(to, "own", frame_owner(site, &options->sites) == OWNER_PROGRAM);
+	json_end(to);
+}
+
 void json_put_lines(struct json *to, const char *key, const char *text)
 {
 	json_array(to, key);
@@ -123,6 +143,7 @@ void json_put_stack(struct json *to, const struct export_options *options, const
 	json_text(to, "end", stack_end_name(stack->end));
 	json_put_scope_of(to, s, stack);
 	json_put_frames(to, "frames", notes->frames, notes->frame_count, options->verbose);
+	json_put_site(to, options, notes->frames, notes->frame_count);
 	json_put_suppression(to, options->suppressions, r, stack);
 	json_end(to);
 }

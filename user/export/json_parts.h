@@ -42,6 +42,9 @@ void json_put_frames(struct json *to, const char *key, const struct frame *const
 		     size_t count, bool verbose); /* frames may be NULL */
 void json_put_stack(struct json *to, const struct export_options *options, const struct report *r,
 		    const struct stack *stack);
+/* The site of the stack, "site"; nothing where it is not known. */
+void json_put_site(struct json *to, const struct export_options *options,
+		   const struct frame *const *frames, size_t count);
 
 /* "bad_frees" or "bad_accesses" */
 void json_put_misuses(struct json *to, const struct export_options *options,

@@ -25,6 +25,7 @@
 struct profile {
 	const struct collection *collection;
 	const struct pprof_about *about; /* NULL: nothing */
+	const struct site_rules *sites;
 	struct wire out;
 	/* its numbers are those of the string table, in which 0 is "" */
 	struct frame_table *strings;
@@ -401,7 +402,7 @@ static void put_sample_types(struct profile *p, const char *name)
 static int put_prune(struct profile *p)
 {
 	struct pprof_prune prune;
-	int err = pprof_prune_make(p->collection, &prune);
+	int err = pprof_prune_make(p->collection, p->sites, &prune);
 
 	if (!err && prune.drop)
 		wire_uint(&p->out, PROFILE_DROP_FRAMES, string_id(p, prune.drop));
@@ -464,10 +465,13 @@ static int put_profile(struct profile *p)
 }
 
 /* *data is malloc'ed. 0 or -errno. */
-static int pprof_make(const struct collection *c, const struct pprof_about *about, uint8_t **data,
+static int pprof_make(const struct document *d, const struct pprof_about *about, uint8_t **data,
 		      size_t *len)
 {
-	struct profile p = {.collection = c, .about = about, .strings = frame_table_new()};
+	struct profile p = {.collection = &d->collection,
+			    .about = about,
+			    .sites = &d->base.options.sites,
+			    .strings = frame_table_new()};
 	int err = p.strings ? put_profile(&p) : -ENOMEM;
 
 	if (!err)
@@ -484,7 +488,7 @@ static int pprof_write(struct document *d)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	size_t len = 0;
-	int err = pprof_make(&d->collection, NULL, &data, &len);
+	int err = pprof_make(d, NULL, &data, &len);
 
 	return err ?: exporter_write_document(&d->base, data, len);
 }
@@ -504,7 +508,7 @@ int pprof_profile(const struct report *r, const struct pprof_about *about, uint8
 
 	*data = NULL;
 	if (!err)
-		err = pprof_make(&((struct document *)e)->collection, about, data, len);
+		err = pprof_make((struct document *)e, about, data, len);
 	document_close(e);
 	return err;
 }

@@ -78,7 +78,7 @@ static int prune_note(struct prune *p, const struct frame *frame, enum prune_pla
 	return 0;
 }
 
-static int prune_take(struct prune *p, const struct collection *c)
+static int prune_take(struct prune *p, const struct collection *c, const struct site_rules *sites)
 {
 	int err = 0;
 
@@ -93,7 +93,7 @@ static int prune_take(struct prune *p, const struct collection *c)
 				continue;
 			frames = frame_table_stack_at(c->frames, t->stacks[j].frames, &count);
 			/* Without a site all but the allocation function may be one. */
-			site = frames_site(frames, count) ?: 1;
+			site = frames_site(frames, count, sites) ?: 1;
 			for (size_t k = 0; k < count && !err; k++)
 				err = prune_note(p, frames[k],
 						 k < site ? PRUNE_BENEATH : PRUNE_ABOVE);
@@ -138,10 +138,11 @@ static int prune_pattern(const struct prune *p, unsigned places, char **pattern)
 	return 0;
 }
 
-int pprof_prune_make(const struct collection *c, struct pprof_prune *out)
+int pprof_prune_make(const struct collection *c, const struct site_rules *sites,
+		     struct pprof_prune *out)
 {
 	struct prune p = {.names = frame_table_new()};
-	int err = p.names ? prune_take(&p, c) : -ENOMEM;
+	int err = p.names ? prune_take(&p, c, sites) : -ENOMEM;
 
 	*out = (struct pprof_prune){0};
 	if (!err)

@@ -16,7 +16,8 @@ struct pprof_prune {
 };
 
 /* Both are to be free()d. 0 or -ENOMEM. */
-int pprof_prune_make(const struct collection *c, struct pprof_prune *out);
+int pprof_prune_make(const struct collection *c, const struct site_rules *sites,
+		     struct pprof_prune *out);
 void pprof_prune_release(struct pprof_prune *prune);
 
 #endif

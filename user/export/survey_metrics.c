@@ -159,8 +159,8 @@ static void put_top_stacks(const struct metrics_page *p)
 		    !row->drill->shown_count)
 			continue;
 		notes = report_notes(row->drill->report, row->drill->shown[0]);
-		frame = frames_site(notes->frames, notes->frame_count);
-		if (!frame)
+		frame = frames_site(notes->frames, notes->frame_count, p->report->sites);
+		if (!frame || !notes->frames[frame]->function)
 			continue;
 		fprintf(p->out, "memleakbpf_%s{", name);
 		metrics_put_process_labels(p->out, row);

@@ -362,7 +362,7 @@ static void put_callers(const struct table *t, const struct stack_notes *stack)
 {
 	static const char before[] = "            most in ", between[] = " < ";
 	size_t room = t->width - strlen(before), shown = 0;
-	size_t first = frames_site(stack->frames, stack->frame_count);
+	size_t first = frames_site(stack->frames, stack->frame_count, &t->options->sites);
 	char folded[FUNCTION_NAME_MAX];
 
 	if (!first)

@@ -28,18 +28,16 @@ static const char *brief_place(const struct frame *frame, char buf[static TEXT_F
 	return buf;
 }
 
-char *text_site(char buf[static TEXT_FIT_MAX], const struct stack_notes *notes, size_t width,
-		bool placed)
+char *text_site(char buf[static TEXT_FIT_MAX], const struct export_options *options,
+		const struct stack_notes *notes, size_t width, bool placed)
 {
-	size_t site = frames_site(notes->frames, notes->frame_count), used, place_width;
+	size_t site = frames_site(notes->frames, notes->frame_count, &options->sites), used,
+	       place_width;
 	char name[TEXT_FIT_MAX], label[TEXT_FIT_MAX], place[TEXT_FIT_MAX];
 	const struct frame *frame;
 
 	if (!notes->frames || !notes->frame_count)
 		return memcpy(buf, "?", sizeof("?"));
-	/* Of code without any name its caller's address says more than "malloc". */
-	if (!site && notes->frame_count > 1)
-		site = 1;
 	frame = notes->frames[site];
 	frame_label(frame, label);
 	if (frame->function && frame->kind == FRAME_KIND_NATIVE)
@@ -98,7 +96,8 @@ void text_put_brief(FILE *out, const struct export_options *options, const struc
 			text_set_style(out, options, TEXT_WARN);
 		fprintf(out, BRIEF_STACK "%s\n", number, format_bytes(live, stack->live.bytes),
 			format_grouped(count, stack->live.count), change,
-			text_site(site, notes, brief_room(options, BRIEF_STACK_WIDTH), true));
+			text_site(site, options, notes, brief_room(options, BRIEF_STACK_WIDTH),
+				  true));
 		if (growing)
 			text_set_style(out, options, TEXT_NONE);
 	}
@@ -144,8 +143,9 @@ void text_rounds_free(struct text_rounds *rounds)
 	free(rounds);
 }
 
-int text_rounds_take(struct text_rounds *rounds, const struct report *r,
-		     const struct stack *const *shown, size_t shown_count, char *page)
+int text_rounds_take(struct text_rounds *rounds, const struct export_options *options,
+		     const struct report *r, const struct stack *const *shown, size_t shown_count,
+		     char *page)
 {
 	const struct snapshot *s = r->snapshot;
 	char site[TEXT_FIT_MAX];
@@ -168,7 +168,7 @@ int text_rounds_take(struct text_rounds *rounds, const struct report *r,
 	};
 	snprintf(row->comm, sizeof(row->comm), "%.*s", (int)sizeof(s->comm), s->comm);
 	if (shown_count)
-		row->site = strdup(text_site(site, report_notes(r, shown[0]), 0, false));
+		row->site = strdup(text_site(site, options, report_notes(r, shown[0]), 0, false));
 	return 0;
 }
 

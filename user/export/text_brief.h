@@ -13,8 +13,8 @@
  * The site of a stack (frames_site()) in `width` characters (0: any): its function, and if
  * `placed` where that is, as there is room. "?" when nothing is known. Returns buf.
  */
-char *text_site(char buf[static TEXT_FIT_MAX], const struct stack_notes *notes, size_t width,
-		bool placed);
+char *text_site(char buf[static TEXT_FIT_MAX], const struct export_options *options,
+		const struct stack_notes *notes, size_t width, bool placed);
 
 /* The stacks that are shown, a line each, under a heading. */
 void text_put_brief(FILE *out, const struct export_options *options, const struct report *r,
@@ -27,8 +27,9 @@ struct text_rounds *text_rounds_new(void);	   /* NULL when out of memory */
 void text_rounds_free(struct text_rounds *rounds); /* NULL is fine */
 
 /* Takes the page over, to be free()d; also when it fails. 0 or -ENOMEM. */
-int text_rounds_take(struct text_rounds *rounds, const struct report *r,
-		     const struct stack *const *shown, size_t shown_count, char *page);
+int text_rounds_take(struct text_rounds *rounds, const struct export_options *options,
+		     const struct report *r, const struct stack *const *shown, size_t shown_count,
+		     char *page);
 
 /* Adds a text to the last page that was taken. 0 or -ENOMEM. */
 int text_rounds_append(struct text_rounds *rounds, const char *text);

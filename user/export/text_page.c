@@ -422,7 +422,7 @@ static int text_snapshot(struct exporter *e, const struct report *r,
 	fputc('\n', page.out);
 	err = close_memstream(page.out);
 	if (!err && exporter->in_round)
-		return text_rounds_take(exporter->rounds, r, shown, shown_count, text);
+		return text_rounds_take(exporter->rounds, &e->options, r, shown, shown_count, text);
 	err = err ?: text_page_write(e, text, len);
 	free(text);
 	return err;

@@ -259,7 +259,7 @@ static void put_frames(const struct text_page *page, const struct frame *const *
 		fputs("    (the frames of this stack could not be recorded)\n", page->out);
 	} else {
 		size_t column = function_column(page, frames, count);
-		size_t site = frames_site(frames, count);
+		size_t site = frames_site(frames, count, &page->options->sites);
 
 		for (size_t i = 0; i < count; i++) {
 			size_t folded = page->options->verbose || !site

@@ -176,10 +176,13 @@ static void surveyor_put_process(const struct survey_row *row, FILE *out)
 	fputc('\n', out);
 }
 
-static void surveyor_put_drill(const struct surveyor *s, const struct survey_drill *drill,
-			       FILE *out)
+static void surveyor_put_drill(const struct surveyor *s, const struct survey_report *report,
+			       const struct survey_drill *drill, FILE *out)
 {
-	const struct export_options options = {.width = s->request.cols};
+	const struct export_options options = {
+		.width = s->request.cols,
+		.sites = report->sites ? *report->sites : (struct site_rules){0},
+	};
 	char bytes[FORMAT_BYTES_MAX], window[FORMAT_DURATION_MAX];
 
 	if (drill->report)
@@ -211,7 +214,7 @@ static void surveyor_put_page(const struct surveyor *s, const struct survey_repo
 	else if (!row->drill)
 		fputs("\nProbes come to it as soon as their budget allows.\n", out);
 	if (row->drill)
-		surveyor_put_drill(s, row->drill, out);
+		surveyor_put_drill(s, report, row->drill, out);
 	fprintf(out, "\nAll of it, for as long as you like: memleakbpf top -p %d\n",
 		(int)row->process.pid);
 }

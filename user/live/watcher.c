@@ -114,12 +114,14 @@ static void watcher_on_inspected(void *ctx, const struct inspection *inspection)
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 
-struct watcher *watcher_new(void (*busy)(void *ctx, const char *what), void *ctx)
+struct watcher *watcher_new(const struct show_config *show,
+			    void (*busy)(void *ctx, const char *what), void *ctx)
 {
 	struct watcher *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
+	w->sites = show_sites(show);
 	w->on_busy = busy;
 	w->on_busy_ctx = ctx;
 	w->viewer = (struct session_viewer){.ctx = w,

@@ -11,7 +11,8 @@
 struct watcher;
 
 /* `busy` is called with what is begun when that may take long, and with NULL when it is done. NULL when out of memory. */
-struct watcher *watcher_new(void (*busy)(void *ctx, const char *what), void *ctx);
+struct watcher *watcher_new(const struct show_config *show,
+			    void (*busy)(void *ctx, const char *what), void *ctx);
 void watcher_free(struct watcher *watcher); /* NULL is fine */
 
 const struct session_viewer *watcher_viewer(struct watcher *watcher);

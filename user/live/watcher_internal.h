@@ -44,6 +44,7 @@ struct watcher {
 	struct session *session;
 	void (*on_busy)(void *ctx, const char *what);
 	void *on_busy_ctx;
+	struct site_rules sites; /* points into the config */
 	enum live_state state;
 	bool changed;
 	uint32_t target_id; /* 0: none yet */

@@ -175,7 +175,7 @@ static void page_put_lifetimes(const struct stack *stack, unsigned cols, FILE *o
 
 static int page_put_stack(struct watcher *w, const struct live_request *request, FILE *out)
 {
-	const struct export_options options = {.width = request->cols};
+	const struct export_options options = {.width = request->cols, .sites = w->sites};
 	struct report *r = watcher_report(w);
 	const struct stack *stack = r ? page_find_stack(r, request->stack) : NULL;
 	int err;

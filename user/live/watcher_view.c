@@ -145,7 +145,7 @@ static int view_rank(struct watcher *w, const struct live_request *request, stru
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static int view_name(const struct stack_notes *notes, struct live_row *row)
+static int view_name(const struct watcher *w, const struct stack_notes *notes, struct live_row *row)
 {
 	char text[32], name[FUNCTION_NAME_MAX];
 	const struct frame *f;
@@ -155,8 +155,8 @@ static int view_name(const struct stack_notes *notes, struct live_row *row)
 		row->site = strdup("(its frames are not known)");
 		return row->site ? 0 : -ENOMEM;
 	}
-	at = frames_site(notes->frames, notes->frame_count);
-	f = notes->frames[at ? at : notes->frame_count > 1];
+	at = frames_site(notes->frames, notes->frame_count, &w->sites);
+	f = notes->frames[at];
 	snprintf(text, sizeof(text), "0x%" PRIx64, f->offset);
 	if (f->function && f->kind == FRAME_KIND_NATIVE)
 		row->site = strdup(function_name_cut(name, f->function));
@@ -199,7 +199,7 @@ static int view_fill_row(struct watcher *w, struct report *r, const struct stack
 	if (!name && !notes->frames)
 		row->site = strdup("...");
 	else
-		err = err ?: view_name(notes, row);
+		err = err ?: view_name(w, notes, row);
 	return row->site ? err : -ENOMEM;
 }
 

@@ -39,7 +39,7 @@ struct worker *worker_new(const struct watch_config *config, struct mailbox *mai
 	w->config = config;
 	w->mailbox = mailbox;
 	w->timer = -1;
-	w->watcher = watcher_new(worker_on_busy, w);
+	w->watcher = watcher_new(&config->show, worker_on_busy, w);
 	if (w->watcher)
 		return w;
 	free(w);

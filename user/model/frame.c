@@ -169,8 +169,7 @@ static bool frame_is_rust_library(const struct frame *frame)
 	       frame_rust_name_is_library(frame->function);
 }
 
-/* On the way to very many allocations: its name says nothing of this one. */
-static bool frame_is_library(const struct frame *frame)
+bool frame_is_library(const struct frame *frame)
 {
 	static const char *const functions[] = {"std::", "__gnu_cxx::", "__cxxabiv1::", "_start",
 						"__libc_start"};
@@ -185,8 +184,7 @@ static bool frame_is_library(const struct frame *frame)
 	       frame_is_rust_library(frame);
 }
 
-/* Allocates for whoever calls it, by its name: xmalloc, sqlite3Malloc, g_strdup_printf. */
-static bool frame_is_wrapper(const struct frame *frame)
+bool frame_is_wrapper(const struct frame *frame)
 {
 	static const char *const words[] = {"malloc", "calloc",	  "realloc", "zalloc",	"palloc",
 					    "talloc", "memalign", "strdup",  "strndup", "memdup"};
@@ -208,32 +206,6 @@ static bool frame_is_wrapper(const struct frame *frame)
 			return true;
 	}
 	return false;
-}
-
-bool frame_is_plumbing(const struct frame *frame)
-{
-	return frame_is_operator_new(frame) || frame_is_library(frame) || frame_is_wrapper(frame);
-}
-
-/* A script's function, and not what stands for the runtime itself. */
-static bool frame_is_script(const struct frame *frame)
-{
-	return !frame_in_object(frame) && frame->kind != FRAME_KIND_JIT &&
-	       frame->kind != FRAME_KIND_ARENA;
-}
-
-size_t frames_site(const struct frame *const *frames, size_t count)
-{
-	for (size_t i = 1; frames && i < count; i++) {
-		if (frames[i]->function && frame_is_script(frames[i]))
-			return i;
-	}
-	for (size_t i = 1; frames && i < count; i++) {
-		if (frames[i]->function && !frame_is_plumbing(frames[i]))
-			return i;
-	}
-	return frames_allocating(frames, count, ALLOCATING_PROGRAM)
-		       ?: frames_allocating(frames, count, ALLOCATING_CALLER);
 }
 
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which)

@@ -86,6 +86,15 @@ char *frame_runtime(const struct frame *frame, char buf[static FRAME_RUNTIME_MAX
 bool frame_is_operator_new(const struct frame *frame);
 
 /*
+ * Of the C and C++ libraries, or Rust's: on the way to very many allocations, so that its name says
+ * nothing of this one.
+ */
+bool frame_is_library(const struct frame *frame);
+
+/* Native, and allocates for whoever calls it, by its name: xmalloc, sqlite3Malloc, g_strdup_printf. */
+bool frame_is_wrapper(const struct frame *frame);
+
+/*
  * Which frame of a stack is "the one that allocated". Never frame 0, the allocation function, nor
  * one without a name.
  */
@@ -96,20 +105,5 @@ enum allocating {
 
 /* Its number, of the innermost such frame; 0: none is known. */
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which);
-
-/*
- * "The site": the one frame that stands for its stack, wherever people read (text, HTML, the survey
- * and its probes' findings, top, where blocks that hold others are from). A script's function, where a runtime's frames are known; else what
- * ALLOCATING_PROGRAM says, passing over those that do nothing but allocate for others by their names
- * (xmalloc, zmalloc_usable, g_strdup); else the best that is known. 0: no frame but the allocation
- * function has a name.
- */
-size_t frames_site(const struct frame *const *frames, size_t count);
-
-/*
- * How people read a stack: frames between the allocation function and the site are the library's or
- * the allocator's, and nothing to them. True for one of these.
- */
-bool frame_is_plumbing(const struct frame *frame);
 
 #endif

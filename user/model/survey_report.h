@@ -13,6 +13,7 @@
 #include "user/model/missing.h"
 #include "user/model/process_sample.h"
 #include "user/model/report.h"
+#include "user/model/site.h"
 #include "user/model/trend.h"
 
 #define SURVEY_SPARK 8 /* values of a sparkline */
@@ -159,6 +160,7 @@ struct survey_report {
 	size_t end_count, ends_left_out; /* left out: processes */
 	struct survey_totals totals;
 	const struct survey_keep_report *keep; /* NULL: without --keep */
+	const struct site_rules *sites;	       /* NULL: none */
 };
 
 #endif

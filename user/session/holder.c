@@ -20,11 +20,13 @@ struct describer {
 	struct snapshot *snapshot;
 	const struct heap_image *image;
 	const struct reach *reach;
+	const struct site_rules *sites;
 	struct held_by held;
 	struct trace_tls_time tls_time;
 };
 
-const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack)
+const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack,
+			     const struct site_rules *sites)
 {
 	const struct frame *const *frames = NULL;
 	size_t frame, count = 0;
@@ -33,7 +35,7 @@ const char *holder_allocator(struct trace *trace, const struct snapshot *snapsho
 	    trace_name_stack(trace, snapshot->target_id, snapshot->stacks[stack].id, &frames,
 			     &count))
 		return NULL;
-	frame = frames_site(frames, count);
+	frame = frames_site(frames, count, sites);
 	return frame ? frames[frame]->function : NULL;
 }
 
@@ -41,7 +43,7 @@ static void holder_put_block(void *ctx, FILE *out, uint32_t block)
 {
 	struct describer *d = ctx;
 	const struct heap_block b = heap_block_at(d->image, block);
-	const char *name = holder_allocator(d->trace, d->snapshot, b.stack);
+	const char *name = holder_allocator(d->trace, d->snapshot, b.stack, d->sites);
 
 	if (b.stack == HEAP_OLD) {
 		fputs(" from before the attach", out);
@@ -174,13 +176,15 @@ static struct stack *holder_next_held(struct snapshot *s, const uint32_t *blocks
 }
 
 int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
-		    const struct heap_image *image, const struct reach *reach, uint32_t contents)
+		    const struct heap_image *image, const struct reach *reach,
+		    const struct site_rules *sites, uint32_t contents)
 {
 	struct describer d = {.trace = trace,
 			      .target = target,
 			      .snapshot = snapshot,
 			      .image = image,
 			      .reach = reach,
+			      .sites = sites,
 			      .tls_time = {.left_ns = thread_locals_usual.naming_ns}};
 	_cleanup_free_ uint32_t *held = holder_typical(&d, false);
 	_cleanup_free_ uint32_t *lost = contents ? holder_typical(&d, true) : NULL;

@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_SESSION_HOLDER_H
 
 #include "user/heap/reach.h"
+#include "user/model/site.h"
 #include "user/trace/trace.h"
 
 /*
@@ -11,12 +12,14 @@
  * stack.contents of all that have a lost block. 0 or -ENOMEM, not logged.
  */
 int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
-		    const struct heap_image *image, const struct reach *reach, uint32_t contents);
+		    const struct heap_image *image, const struct reach *reach,
+		    const struct site_rules *sites, uint32_t contents);
 
 /*
  * The function that asked for a stack's blocks: the stack's site (frames_site()). NULL: it is not known. Lives
  * as long as the trace.
  */
-const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack);
+const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack,
+			     const struct site_rules *sites);
 
 #endif

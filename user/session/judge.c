@@ -69,9 +69,10 @@ static bool judge_is_new_array(void *ctx, uint32_t stack)
 static int judge_take(void *ctx, const struct reach *reach)
 {
 	struct judge *j = ctx;
+	const struct site_rules sites = show_sites(&j->config->show);
 
 	reach_sum(reach, j->snapshot);
-	return holder_describe(j->trace, j->target, j->snapshot, j->image, reach,
+	return holder_describe(j->trace, j->target, j->snapshot, j->image, reach, &sites,
 			       j->config->verdict.contents);
 }
 
@@ -125,11 +126,12 @@ static int judge_note_moment(void *ctx, char reason[static REASON_MAX])
 static void judge_say_stack(void *ctx, uint32_t stack, uint64_t *id, const char **function)
 {
 	struct judge *j = ctx;
+	const struct site_rules sites = show_sites(&j->config->show);
 
 	if (stack >= j->snapshot->stack_count)
 		return;
 	*id = j->snapshot->stacks[stack].id;
-	*function = holder_allocator(j->trace, j->snapshot, stack) ?: *function;
+	*function = holder_allocator(j->trace, j->snapshot, stack, &sites) ?: *function;
 }
 
 static int judge_name_frame(void *ctx, const struct inspect_stacks *stacks,

@@ -95,13 +95,25 @@ struct show_config {
 	const char *output; /* a file's path; NULL: standard output */
 	size_t top;
 	enum rank_by sort;
-	bool brief; /* a line for each stack */
-	bool merge; /* one report for all processes of a program */
+	bool brief;			 /* a line for each stack */
+	struct string_list own, not_own; /* whose line it is: struct site_rules */
+	bool merge;			 /* one report for all processes of a program */
 	enum suppression_style gen_suppressions;
 	bool verbose;
 	/* for a viewer: in a thread that takes no signals; a file is a new one, of a name that nobody has given */
 	bool viewed;
 };
+
+/* Points into the config. */
+static inline struct site_rules show_sites(const struct show_config *show)
+{
+	return (struct site_rules){
+		.own = show->own.items,
+		.own_count = show->own.count,
+		.not_own = show->not_own.items,
+		.not_own_count = show->not_own.count,
+	};
+}
 
 /*
  * Who looks at reports himself, and is told when there is something new; all from inside the session's calls. The

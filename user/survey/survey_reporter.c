@@ -16,6 +16,7 @@
 
 struct survey_reporter {
 	const struct survey_config *config;
+	struct site_rules sites; /* points into the config */
 	struct history *history;
 	const struct survey_scope *scope;
 	const struct survey_driller *driller;
@@ -42,6 +43,7 @@ struct survey_reporter *survey_reporter_new(const struct survey_config *config,
 		return NULL;
 	*r = (struct survey_reporter){
 		.config = config,
+		.sites = show_sites(&config->show),
 		.history = history,
 		.scope = scope,
 		.driller = driller,
@@ -319,6 +321,7 @@ int survey_reporter_make(struct survey_reporter *r, size_t top, enum survey_audi
 		.sample_bytes = survey_driller_sample_bytes(r->driller),
 		.tool_known = elapsed >= NS_PER_S,
 		.keep = r->keeper ? survey_keeper_report(r->keeper) : NULL,
+		.sites = &r->sites,
 	};
 	survey_reporter_fill_totals(r, &report->totals);
 	if (report->tool_known)

@@ -42,7 +42,7 @@ static void assert_pruned(const struct frame *const *const stacks[], size_t coun
 		assert_int_equal(
 			frame_table_stack(c.frames, stacks[i], frames, &collected[i].frames), 0);
 	}
-	assert_int_equal(pprof_prune_make(&c, &prune), 0);
+	assert_int_equal(pprof_prune_make(&c, NULL, &prune), 0);
 	assert_int_equal(!prune.drop, !drop);
 	assert_int_equal(!prune.keep, !keep);
 	if (drop)

@@ -150,96 +150,6 @@ static void opened_only(void **state)
 	assert_int_equal(function_name_length("map<pair<f(int)>, vector<g(int)>"), 32);
 }
 
-static const struct frame site_malloc = {.function = "malloc", .module = "libc.so.6"};
-static const struct frame site_new = {.function = "operator new(unsigned long)"};
-static const struct frame site_vector = {
-	.function = "int& std::vector<int>::emplace_back<int>(int&&)", .module = "shop"};
-static const struct frame site_strdup = {.function = "strdup", .module = "libc.so.6"};
-static const struct frame site_zmalloc = {.function = "zmalloc_usable", .module = "redis-server"};
-static const struct frame site_wrapped = {.function = "mem::Pool<a::malloc>::get(int)",
-					  .module = "shop"};
-static const struct frame site_own = {.function = "fill", .module = "shop"};
-static const struct frame site_unnamed = {.module = "shop", .offset = 0x12};
-static const struct frame site_start = {.function = "_start", .module = "shop"};
-static const struct frame site_grow = {.function = "alloc::raw_vec::RawVec<T,A>::grow_one",
-				       .symbol = "_ZN5alloc7raw_vec19RawVec17h0123456789abcdefE",
-				       .module = "shop"};
-static const struct frame site_engine = {
-	.function = "core::Engine::load()", .symbol = "_ZN4core6Engine4loadEv", .module = "shop"};
-static const struct frame site_python = {
-	.kind = FRAME_KIND_PYTHON, .function = "handle", .module = "shop.py"};
-
-/* Rust's, as debug information has them: inlined, without a mangled name. */
-static const struct frame site_rust_inlined = {.function =
-						       "alloc::alloc::Global::grow_impl_runtime",
-					       .file = "/rustc/59807616/library/alloc/src/alloc.rs",
-					       .module = "gen",
-					       .inlined = true};
-static const struct frame site_rust_impl = {.function =
-						    "alloc::boxed::{impl#31}::call_once<(), T, A>",
-					    .file = "library/alloc/src/boxed.rs",
-					    .module = "gen",
-					    .inlined = true};
-static const struct frame site_rust_primitive = {
-	.function = "<u32 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<A>",
-	.symbol = "_RINvXs_NtCs1_5alloc3vec",
-	.module = "gen"};
-static const struct frame site_rust_slice = {
-	.function = "<[gen::Item] as alloc::slice::hack::ConvertVec>::to_vec",
-	.symbol = "_RNvXs_NtCs1_5alloc3vec",
-	.module = "gen"};
-static const struct frame site_rust_suffix = {
-	.function = "hashbrown::raw::RawTable<T,A>::reserve_rehash",
-	.symbol = "_ZN9hashbrown3raw21RawTable17h0123456789abcdefE.llvm.112543",
-	.module = "gen"};
-static const struct frame site_rust_own = {.function =
-						   "<gen::Cache<T> as alloc::borrow::ToOwned>::put",
-					   .file = "src/gen.rs",
-					   .module = "gen",
-					   .inlined = true};
-static const struct frame site_rust_nested = {
-	.function = "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<<a::B as b::C>::D>",
-	.file = "library/alloc/src/slice.rs",
-	.module = "gen",
-	.inlined = true};
-static const struct frame site_rust_dyn = {
-	.function = "<&mut dyn core::ops::Fn() -> u8 + a::B as core::ops::FnOnce<()>>::call_once",
-	.file = "library/core/src/ops/function.rs",
-	.module = "gen"};
-static const struct frame site_rust_foreign = {
-	.function = "<&gen::Item as alloc::borrow::ToOwned>::to_owned",
-	.file = "src/gen.rs",
-	.module = "gen"};
-static const struct frame site_cxx_inlined = {
-	.function = "alloc::Pool::take", .file = "pool.cc", .module = "shop", .inlined = true};
-
-#define SITE(...)                                                             \
-	frames_site((const struct frame *const[]){&site_malloc, __VA_ARGS__}, \
-		    ARRAY_SIZE(((const struct frame *const[]){&site_malloc, __VA_ARGS__})))
-
-static void sites(void **state)
-{
-	(void)state;
-	assert_int_equal(SITE(&site_own), 1);
-	assert_int_equal(SITE(&site_new, &site_vector, &site_own), 3);
-	assert_int_equal(SITE(&site_strdup, &site_zmalloc, &site_own), 3);
-	assert_int_equal(SITE(&site_wrapped, &site_own), 1);
-	assert_int_equal(SITE(&site_grow, &site_engine), 2);
-	assert_int_equal(SITE(&site_rust_inlined, &site_rust_impl, &site_rust_primitive,
-			      &site_rust_slice, &site_rust_suffix, &site_rust_own),
-			 6);
-	assert_int_equal(SITE(&site_rust_nested, &site_rust_dyn, &site_rust_foreign), 3);
-	assert_int_equal(SITE(&site_cxx_inlined, &site_own), 1);
-	assert_int_equal(SITE(&site_zmalloc, &site_own, &site_python), 3);
-	/* The best that is known. */
-	assert_int_equal(SITE(&site_strdup, &site_zmalloc, &site_start), 2);
-	assert_int_equal(SITE(&site_unnamed, &site_strdup), 2);
-	assert_int_equal(SITE(&site_unnamed), 0);
-	assert_int_equal(frames_site(NULL, 0), 0);
-	assert_true(frame_is_plumbing(&site_vector) && frame_is_plumbing(&site_grow));
-	assert_false(frame_is_plumbing(&site_engine) || frame_is_plumbing(&site_unnamed));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,7 +158,6 @@ int main(void)
 		cmocka_unit_test(keeps_its_bounds),
 		cmocka_unit_test(scopes),
 		cmocka_unit_test(opened_only),
-		cmocka_unit_test(sites),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
