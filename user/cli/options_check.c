@@ -218,6 +218,27 @@ static struct watch_config check_watch_config(const struct option_values *values
 	};
 }
 
+/* Formats without rows have the stacks, each with its site. */
+static int check_by(struct options *options)
+{
+	struct option_values *values = &options->values;
+	bool given = OPTION_GIVEN(options, show.by);
+
+	if (given && !values->show.format->rows && values->show.by != BY_STACK) {
+		log_error("--by: -f %s has stacks, and no rows; leave it out, or give -f text",
+			  values->show.format->name);
+		return -EINVAL;
+	}
+	if (given && values->trace.group_sizes && values->show.by != BY_STACK) {
+		log_error("--by: --group size has a row for each size of a stack; give only one of "
+			  "them");
+		return -EINVAL;
+	}
+	if (values->trace.group_sizes)
+		values->show.by = BY_STACK;
+	return 0;
+}
+
 static int check_make_watch(struct options *options)
 {
 	struct option_values *values = &options->values;
@@ -226,6 +247,7 @@ static int check_make_watch(struct options *options)
 	check_sort_figures(values);
 	if (!err)
 		err = check_trace(options);
+	err = err ?: check_by(options);
 	if (err)
 		return err;
 	if (values->argv && !OPTION_GIVEN(options, trace.children))
@@ -233,6 +255,7 @@ static int check_make_watch(struct options *options)
 	options->config.watch = check_watch_config(values);
 	return 0;
 }
+
 int options_check_watch(struct options *options)
 {
 	struct option_values *values = &options->values;
@@ -387,7 +410,7 @@ int options_check_report(struct options *options)
 		log_error("report needs one recording; give memleakbpf report FILE");
 		return -EINVAL;
 	}
-	return check_make_replay(options);
+	return check_by(options) ?: check_make_replay(options);
 }
 
 int options_check_diff(struct options *options)

@@ -72,6 +72,11 @@ static const struct option_choice heuristics_choices[] = {
 	{NULL, 0},
 };
 
+static const struct option_choice by_choices[] = {
+	{"line", BY_LINE},   {"function", BY_FUNCTION}, {"file", BY_FILE}, {"module", BY_MODULE},
+	{"scope", BY_SCOPE}, {"stack", BY_STACK},	{NULL, 0},
+};
+
 static const struct option_choice suppression_choices[] = {
 	{"valgrind", SUPPRESSION_VALGRIND},
 	{"lsan", SUPPRESSION_LEAKSANITIZER},
@@ -182,6 +187,10 @@ const struct option_row option_rows[] = {
 	 .texts = {ON(PAGE_WATCH, "live, alloc, growth, count, suspect (--help=figures)"),
 		   ON(TOP, "the order to begin with: {values}"), ON(PAGE_DIFF, "by blocks, not bytes", .argument = "count"),
 		   ON(INSPECT, "kinds of blocks by live (bytes), count or growth")}},
+	{"by", 0, "WHAT", PAGE_WATCH | TOP | PAGE_REPORT, CHOICE(show.by, by_choices), .preset = "line",
+	 .expected = "is not what rows can be by; give one of line, function, file, module, scope, stack",
+	 .texts = {ON(PAGE_WATCH, "a row for each {values} ({default})"), ON(TOP, "a row for each {values}")},
+	 .refused_by = PAGE_DIFF, .refusal = "diff compares stacks; leave it out"},
 	{"short", 0, NULL, PAGE_WATCH | PAGE_REPORT | SURVEY, FLAG(show.brief),
 	 .refused_by = PAGE_DIFF, .refusal = "diff has no such lines; leave it out",
 	 .texts = {ON(PAGE_WATCH, "a line for each stack: who allocated"),

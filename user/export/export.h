@@ -44,6 +44,7 @@ struct export_options {
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;
 	struct site_rules sites; /* --own, --not-own */
+	enum site_by by;	 /* what a row is */
 	bool redraw; /* a survey's table takes the place of the last one on the terminal */
 	bool utf8;   /* the reader's characters may be other than ASCII: sparklines */
 	/*
@@ -70,6 +71,7 @@ struct exporter_format {
 	bool wants_all;
 	bool keeps_old; /* of the file of -o what it held is kept as FILE.old */
 	bool binary;	/* no text: of no use on a terminal */
+	bool rows;	/* reads report->rows, where there are some: `shown` are rows then */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	/*
 	 * of a recording it shows every snapshot; false: the last one of each target, unless a
@@ -80,8 +82,8 @@ struct exporter_format {
 	const char *(*unavailable)(void);
 	struct exporter *(*open)(FILE *out, const struct export_options *options);
 	/*
-	 * `shown` are the stacks to print, best first, `shown_count` of them; snapshot->stacks may
-	 * hold more, which count only in totals. Returns 0 or -errno of the failed write (-EPIPE,
+	 * `shown` are the stacks to print, best first, `shown_count` of them, or r->rows' (see
+	 * above); snapshot->stacks may hold more, which count only in totals. Returns 0 or -errno of the failed write (-EPIPE,
 	 * -ENOSPC …), not logged. Each call flushes.
 	 */
 	int (*snapshot)(struct exporter *e, const struct report *r,

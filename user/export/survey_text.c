@@ -12,6 +12,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/row_label.h"
 #include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
 #include "user/model/function_name.h"
@@ -37,7 +38,6 @@
 #define WIDTH_LEAST 80	/* with some left out */
 #define WIDTH_RSS   120 /* with the resident set, too */
 #define MIN_SAMPLES 4
-#define MAX_CALLERS 4
 #define MAX_STACKS  3 /* of a suspect; -v: all */
 
 struct table {
@@ -354,36 +354,16 @@ static void put_children(const struct table *t, const struct survey_row *row)
 	fputc('\n', t->out);
 }
 
-/*
- * The stack's site, and as many of its callers as the line has room for. Of a stack in which nothing
- * else has a name, what called the allocator.
- */
+/* The stack's site, and as many of its callers as the line has room for. */
 static void put_callers(const struct table *t, const struct stack_notes *stack)
 {
-	static const char before[] = "            most in ", between[] = " < ";
-	size_t room = t->width - strlen(before), shown = 0;
-	size_t first = frames_site(stack->frames, stack->frame_count, &t->options->sites);
-	char folded[FUNCTION_NAME_MAX];
+	static const char before[] = "            most in ";
+	char label[TEXT_FIT_MAX];
 
-	if (!first)
+	if (!stack->frames || stack->frame_count < 2)
 		return;
-	fputs(before, t->out);
-	for (size_t i = first; i < stack->frame_count && shown < MAX_CALLERS; i++) {
-		const struct frame *frame = stack->frames[i];
-		const char *name = frame->function;
-		size_t gap = shown ? strlen(between) : 0;
-
-		if (name && frame->kind == FRAME_KIND_NATIVE && !t->options->verbose)
-			name = function_name_cut(folded, name);
-		if (!name || (shown && text_put_name(NULL, name) + gap > room))
-			break;
-		fputs(shown ? between : "", t->out);
-		text_set_style(t->out, t->options, shown ? TEXT_NONE : TEXT_BOLD);
-		room -= put_cut(t, name, room) + gap;
-		text_set_style(t->out, t->options, TEXT_NONE);
-		shown++;
-	}
-	fputc('\n', t->out);
+	fprintf(t->out, "%s%s\n", before,
+		site_label(label, t->options, stack, t->width - strlen(before), SIZE_MAX));
 }
 
 static void survey_text_put_losses(const struct table *t, const struct snapshot *s)

@@ -9,54 +9,9 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
-#include "user/model/function_name.h"
+#include "user/export/row_label.h"
 
-#define BRIEF_MIN_SITE	16 /* a narrow terminal's lines are broken rather */
-#define BRIEF_MIN_PLACE 12
-
-/* ---- the site ----------------------------------------------------------------------------- */
-
-/* "cart.cc:42", or the module's name. */
-static const char *brief_place(const struct frame *frame, char buf[static TEXT_FIT_MAX])
-{
-	const char *file = frame->file, *slash = file ? strrchr(file, '/') : NULL;
-
-	if (file && frame->line)
-		snprintf(buf, TEXT_FIT_MAX, "%s:%u", slash ? slash + 1 : file, frame->line);
-	else
-		snprintf(buf, TEXT_FIT_MAX, "%s", frame->module ?: "");
-	return buf;
-}
-
-char *text_site(char buf[static TEXT_FIT_MAX], const struct export_options *options,
-		const struct stack_notes *notes, size_t width, bool placed)
-{
-	size_t site = frames_site(notes->frames, notes->frame_count, &options->sites), used,
-	       place_width;
-	char name[TEXT_FIT_MAX], label[TEXT_FIT_MAX], place[TEXT_FIT_MAX];
-	const struct frame *frame;
-
-	if (!notes->frames || !notes->frame_count)
-		return memcpy(buf, "?", sizeof("?"));
-	frame = notes->frames[site];
-	frame_label(frame, label);
-	if (frame->function && frame->kind == FRAME_KIND_NATIVE)
-		function_name_cut(name, label);
-	else
-		snprintf(name, sizeof(name), "%s", label);
-	used = text_shorten(buf, name, width ?: SIZE_MAX);
-	place_width = text_shorten(place, brief_place(frame, label), SIZE_MAX);
-	if (!frame->function || !place_width || !placed)
-		return buf;
-	if (width && used + 2 + BRIEF_MIN_PLACE > width)
-		return buf;
-	if (width && used + 2 + place_width > width)
-		text_shorten(place, label, width - used - 2);
-	/* Both can be as long as the buffer: a file's name is what the target's debug information says. */
-	used = strlen(buf);
-	snprintf(buf + used, TEXT_FIT_MAX - used, "  %s", place);
-	return buf;
-}
+#define BRIEF_MIN_SITE 16 /* a narrow terminal's lines are broken rather */
 
 static size_t brief_room(const struct export_options *options, size_t taken)
 {
@@ -70,37 +25,42 @@ static size_t brief_room(const struct export_options *options, size_t taken)
 #define BRIEF_STACK	  "%-4s%10s %8s %11s  "
 #define BRIEF_STACK_WIDTH (4 + 10 + 1 + 8 + 1 + 11 + 2)
 
+static void brief_put_row(FILE *out, const struct export_options *options,
+			  const struct report *listed, size_t number, const struct stack *row,
+			  const char *label)
+{
+	const struct stack_notes *notes = report_notes(listed, row);
+	char rank[24], live[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX], change[FORMAT_BYTES_MAX];
+	bool growing = notes->trend.kind == TREND_GROWING;
+
+	snprintf(rank, sizeof(rank), "#%zu", number);
+	snprintf(change, sizeof(change), "-");
+	if (listed->snapshot->interval_ns && notes->delta_bytes)
+		format_bytes_signed(change, notes->delta_bytes);
+	if (growing)
+		text_set_style(out, options, TEXT_WARN);
+	fprintf(out, BRIEF_STACK "%s\n", rank, format_bytes(live, row->live.bytes),
+		format_grouped(count, row->live.count), change, label);
+	if (growing)
+		text_set_style(out, options, TEXT_NONE);
+}
+
 void text_put_brief(FILE *out, const struct export_options *options, const struct report *r,
 		    const struct stack *const *shown, size_t shown_count)
 {
-	char number[24], live[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX],
-		change[FORMAT_BYTES_MAX];
-	char site[TEXT_FIT_MAX];
+	char **labels;
 
 	if (!shown_count)
 		return;
+	labels = row_labels(options, r, shown, shown_count, brief_room(options, BRIEF_STACK_WIDTH));
 	fputc('\n', out);
 	text_set_style(out, options, TEXT_DIM);
 	fprintf(out, BRIEF_STACK "%s\n", "#", "LIVE", "BLOCKS", "CHANGE", "ALLOCATED IN");
 	text_set_style(out, options, TEXT_NONE);
-	for (size_t i = 0; i < shown_count; i++) {
-		const struct stack *stack = shown[i];
-		const struct stack_notes *notes = report_notes(r, stack);
-		bool growing = notes->trend.kind == TREND_GROWING;
-
-		snprintf(number, sizeof(number), "#%zu", i + 1);
-		snprintf(change, sizeof(change), "-");
-		if (r->snapshot->interval_ns && notes->delta_bytes)
-			format_bytes_signed(change, notes->delta_bytes);
-		if (growing)
-			text_set_style(out, options, TEXT_WARN);
-		fprintf(out, BRIEF_STACK "%s\n", number, format_bytes(live, stack->live.bytes),
-			format_grouped(count, stack->live.count), change,
-			text_site(site, options, notes, brief_room(options, BRIEF_STACK_WIDTH),
-				  true));
-		if (growing)
-			text_set_style(out, options, TEXT_NONE);
-	}
+	for (size_t i = 0; i < shown_count; i++)
+		brief_put_row(out, options, text_listed(r), i + 1, shown[i],
+			      labels ? labels[i] : "?");
+	row_labels_free(labels, shown_count);
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */
@@ -143,12 +103,15 @@ void text_rounds_free(struct text_rounds *rounds)
 	free(rounds);
 }
 
+#define BRIEF_PROCESS	    "%7s %-15s %10s %8s %11s  "
+#define BRIEF_PROCESS_WIDTH (7 + 1 + 15 + 1 + 10 + 1 + 8 + 1 + 11 + 2)
+
 int text_rounds_take(struct text_rounds *rounds, const struct export_options *options,
 		     const struct report *r, const struct stack *const *shown, size_t shown_count,
 		     char *page)
 {
 	const struct snapshot *s = r->snapshot;
-	char site[TEXT_FIT_MAX];
+	char label[TEXT_FIT_MAX];
 	struct round_row *row;
 
 	if (!RESERVE_ITEM(rounds->rows, rounds->count, rounds->capacity, 16)) {
@@ -168,7 +131,9 @@ int text_rounds_take(struct text_rounds *rounds, const struct export_options *op
 	};
 	snprintf(row->comm, sizeof(row->comm), "%.*s", (int)sizeof(s->comm), s->comm);
 	if (shown_count)
-		row->site = strdup(text_site(site, options, report_notes(r, shown[0]), 0, false));
+		row->site =
+			strdup(row_label(label, options, r, shown[0],
+					 brief_room(options, BRIEF_PROCESS_WIDTH), LABEL_USUAL));
 	return 0;
 }
 
@@ -197,14 +162,10 @@ static int rounds_by_live(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-#define BRIEF_PROCESS	    "%7s %-15s %10s %8s %11s  "
-#define BRIEF_PROCESS_WIDTH (7 + 1 + 15 + 1 + 10 + 1 + 8 + 1 + 11 + 2)
-
-static void rounds_put_row(FILE *out, const struct export_options *options,
-			   const struct round_row *row)
+static void rounds_put_row(FILE *out, const struct round_row *row)
 {
 	char pid[32], live[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX], change[FORMAT_BYTES_MAX];
-	char comm[TEXT_FIT_MAX], site[TEXT_FIT_MAX] = "-";
+	char comm[TEXT_FIT_MAX];
 
 	snprintf(pid, sizeof(pid), "%d", (int)row->pid);
 	if (row->processes)
@@ -213,10 +174,8 @@ static void rounds_put_row(FILE *out, const struct export_options *options,
 	snprintf(change, sizeof(change), row->interval ? "no change" : "-");
 	if (row->interval && row->delta_bytes)
 		format_bytes_signed(change, row->delta_bytes);
-	if (row->site)
-		text_shorten(site, row->site, brief_room(options, BRIEF_PROCESS_WIDTH) ?: SIZE_MAX);
 	fprintf(out, BRIEF_PROCESS "%s\n", pid, comm, format_bytes(live, row->live.bytes),
-		format_grouped(count, row->live.count), change, site);
+		format_grouped(count, row->live.count), change, row->site ?: "-");
 }
 
 static int rounds_put_table(FILE *out, const struct export_options *options,
@@ -236,7 +195,7 @@ static int rounds_put_table(FILE *out, const struct export_options *options,
 	fprintf(out, BRIEF_PROCESS "%s\n", "PID", "COMMAND", "LIVE", "BLOCKS", "CHANGE", "MOST IN");
 	text_set_style(out, options, TEXT_NONE);
 	for (size_t i = 0; i < rounds->count; i++)
-		rounds_put_row(out, options, rows[i]);
+		rounds_put_row(out, rows[i]);
 	if (idle && !options->verbose)
 		fprintf(out, "%zu without change %s left out below (-v)\n", idle,
 			text_plural(idle, "is", "are"));

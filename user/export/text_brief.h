@@ -9,14 +9,7 @@
 #include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
 
-/*
- * The site of a stack (frames_site()) in `width` characters (0: any): its function, and if
- * `placed` where that is, as there is room. "?" when nothing is known. Returns buf.
- */
-char *text_site(char buf[static TEXT_FIT_MAX], const struct export_options *options,
-		const struct stack_notes *notes, size_t width, bool placed);
-
-/* The stacks that are shown, a line each, under a heading. */
+/* What is shown, the rows of the report or its stacks, a line each, under a heading. */
 void text_put_brief(FILE *out, const struct export_options *options, const struct report *r,
 		    const struct stack *const *shown, size_t shown_count);
 

@@ -245,11 +245,33 @@ static void put_notes(const struct text_page *page)
 
 /* ---- the foot ----------------------------------------------------------------------------- */
 
+static void text_put_share(const struct text_page *page, uint64_t bytes)
+{
+	const struct amount *live = &page->s->live;
+	char human[FORMAT_BYTES_MAX];
+
+	if (live->bytes)
+		fprintf(page->out, ": %.1f %% of %s live",
+			100.0 * (double)bytes / (double)live->bytes,
+			format_bytes(human, live->bytes));
+	fputc('\n', page->out);
+}
+
+static uint64_t text_live_rows(const struct text_page *page)
+{
+	const struct snapshot *sums = page->r->rows->sums->snapshot;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < sums->stack_count; i++)
+		count += sums->stacks[i].live.count || sums->stacks[i].live.bytes;
+	return count;
+}
+
 static void put_summary(const struct text_page *page, const struct stack *const *shown,
 			size_t shown_count)
 {
 	const struct snapshot *s = page->s;
-	char human[FORMAT_BYTES_MAX], few[FORMAT_GROUPED_MAX], all[FORMAT_GROUPED_MAX];
+	char few[FORMAT_GROUPED_MAX], all[FORMAT_GROUPED_MAX], stacks[FORMAT_GROUPED_MAX];
 	uint64_t bytes = 0, live_stacks = 0;
 
 	for (size_t i = 0; i < s->stack_count; i++)
@@ -266,16 +288,20 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 			page->options->show_older ? "old enough (--older)" : "asked for by --sort");
 		return;
 	}
+	if (page->r->rows && page->r->rows->sums->snapshot->stack_count < live_stacks) {
+		fprintf(page->out, "\n%s of %s %s shown, of %s stacks",
+			format_grouped(few, shown_count), format_grouped(all, text_live_rows(page)),
+			text_plural(text_live_rows(page), "row", "rows"),
+			format_grouped(stacks, live_stacks));
+		text_put_share(page, bytes);
+		return;
+	}
 	/* Stacks whose blocks are all freed are shown under --sort alloc only. */
 	if (live_stacks < shown_count)
 		live_stacks = s->stack_count > shown_count ? s->stack_count : shown_count;
 	fprintf(page->out, "\n%s of %s %s shown", format_grouped(few, shown_count),
 		format_grouped(all, live_stacks), text_plural(live_stacks, "stack", "stacks"));
-	if (s->live.bytes)
-		fprintf(page->out, ": %.1f %% of %s live",
-			100.0 * (double)bytes / (double)s->live.bytes,
-			format_bytes(human, s->live.bytes));
-	fputc('\n', page->out);
+	text_put_share(page, bytes);
 }
 
 static void text_put_losses(const struct text_page *page)
@@ -326,11 +352,13 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_scopes(page->out, page->options, page->r);
 	if (page->options->brief)
 		text_put_brief(page->out, page->options, page->r, shown, shown_count);
+	else if (page->r->rows)
+		text_put_rows(page->out, page->options, page->r, shown, shown_count);
 	else
 		text_put_stacks(page->out, page->options, page->r, shown, shown_count);
 	put_summary(page, shown, shown_count);
 	if (!page->options->brief)
-		text_put_unnamed(page->out, page->r, shown, shown_count);
+		text_put_unnamed(page->out, text_listed(page->r), shown, shown_count);
 	text_put_misuses(page->out, page->options, page->r);
 	text_put_suppressed(page->out, page->r);
 	text_put_losses(page);
@@ -436,6 +464,7 @@ static int text_survey(struct exporter *e, const struct survey_report *report)
 const struct exporter_format format_text = {
 	.name = "text",
 	.help = "for people, with the top stacks",
+	.rows = true,
 	.open = text_open,
 	.snapshot = text_snapshot,
 	.round = text_round,

@@ -39,6 +39,21 @@ void text_put_live(FILE *out, const struct amount *live);
 /* Writes a page that is made: lines broken where they are wider than the terminal. 0 or -errno. */
 int text_page_write(struct exporter *e, const char *text, size_t len);
 
+/* What the stacks that are shown belong to: rows or the stacks themselves. */
+static inline const struct report *text_listed(const struct report *r)
+{
+	return r->rows ? r->rows->sums : r;
+}
+
+/*
+ * Rows, each with its sums where it has several stacks, and below it the stacks, of which -v shows
+ * all.
+ */
+void text_put_row(FILE *out, const struct export_options *options, const struct report *r,
+		  size_t number, const struct stack *row);
+void text_put_rows(FILE *out, const struct export_options *options, const struct report *r,
+		   const struct stack *const *shown, size_t shown_count);
+
 /* One stack as -f text shows it, an empty line before it. */
 void text_put_stack(FILE *out, const struct export_options *options, const struct report *r,
 		    size_t number, const struct stack *stack);

@@ -8,6 +8,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/row_label.h"
 #include "user/export/text_fit.h"
 #include "user/export/text_parts.h"
 #include "user/model/function_name.h"
@@ -330,7 +331,9 @@ static void put_trend(const struct text_page *page, const struct trend *trend)
 	fputc('\n', page->out);
 }
 
-static void text_stack_put(const struct text_page *page, size_t number, const struct stack *stack)
+/* Amounts of a stack, or of a row of them, below their number. */
+static void text_put_amounts(const struct text_page *page, const char *number,
+			     const struct stack *stack)
 {
 	const struct stack_notes *notes = report_notes(page->r, stack);
 	const struct snapshot *s = page->r->snapshot;
@@ -338,7 +341,7 @@ static void text_stack_put(const struct text_page *page, size_t number, const st
 
 	fputc('\n', page->out);
 	text_set_style(page->out, page->options, TEXT_BOLD);
-	fprintf(page->out, "#%-2zu ", number);
+	fprintf(page->out, "#%-2s ", number);
 	text_put_live(page->out, &stack->live);
 	text_set_style(page->out, page->options, TEXT_NONE);
 	if (s->sample_bytes)
@@ -365,6 +368,14 @@ static void text_stack_put(const struct text_page *page, size_t number, const st
 		put_older(page, stack);
 	if (stack->free.count)
 		put_turnover(page, stack);
+}
+
+static void text_stack_put(const struct text_page *page, const char *number,
+			   const struct stack *stack)
+{
+	const struct stack_notes *notes = report_notes(page->r, stack);
+
+	text_put_amounts(page, number, stack);
 	if (page->options->verbose)
 		fprintf(page->out, "    stack %016" PRIx64 ", end %s\n", stack->id,
 			stack_end_name(stack->end));
@@ -377,12 +388,78 @@ void text_put_stack(FILE *out, const struct export_options *options, const struc
 		    size_t number, const struct stack *stack)
 {
 	const struct text_page page = {.out = out, .options = options, .r = r};
+	char text[24];
 
-	text_stack_put(&page, number, stack);
+	snprintf(text, sizeof(text), "%zu", number);
+	text_stack_put(&page, text, stack);
+}
+
+#define ROW_STACKS 3 /* of a row; -v shows all, as do suppressions, one for each */
+
+/* Those that have live blocks come first; where none has any, all of them count. */
+static size_t text_live_stacks(const struct report *r, const size_t *members, size_t count)
+{
+	size_t live = 0;
+
+	for (size_t i = 0; i < count; i++)
+		live += r->snapshot->stacks[members[i]].older.count ||
+			r->snapshot->stacks[members[i]].older.bytes;
+	return live ?: count;
+}
+
+/* Its sums, what its stacks have in common, and the largest of these. */
+static void text_put_several(const struct text_page *page, size_t number, const struct stack *row,
+			     const size_t *members, size_t count)
+{
+	const bool all = page->options->verbose || page->options->suppressions;
+	const struct text_page sums = {
+		.out = page->out, .options = page->options, .r = page->r->rows->sums};
+	size_t width = page->options->width > 40 ? page->options->width - 24 : 0, shown;
+	char text[48], label[TEXT_FIT_MAX];
+
+	count = text_live_stacks(page->r, members, count);
+	shown = all || count < ROW_STACKS ? count : ROW_STACKS;
+	snprintf(text, sizeof(text), "%zu", number);
+	text_put_amounts(&sums, text, row);
+	fprintf(page->out, "    %s: %zu %s\n",
+		row_label(label, page->options, page->r, row, width, LABEL_USUAL), count,
+		text_plural(count, "stack", "stacks"));
+	for (size_t i = 0; i < shown; i++) {
+		snprintf(text, sizeof(text), "%zu.%zu", number, i + 1);
+		text_stack_put(page, text, &page->r->snapshot->stacks[members[i]]);
+	}
+	if (shown < count)
+		fprintf(page->out, "\n    ... and %zu more %s of #%zu (-v)\n", count - shown,
+			text_plural(count - shown, "stack", "stacks"), number);
+}
+
+void text_put_row(FILE *out, const struct export_options *options, const struct report *r,
+		  size_t number, const struct stack *row)
+{
+	const struct text_page page = {.out = out, .options = options, .r = r};
+	const size_t *members;
+	size_t count = report_row_stacks(r->rows, row, &members);
+
+	/* With --sort alloc what has been freed counts as well. */
+	if (count == 1 || (row->live.count && text_live_stacks(r, members, count) == 1 &&
+			   r->snapshot->stacks[*members].alloc.count == row->alloc.count))
+		text_put_stack(out, options, r, number, &r->snapshot->stacks[*members]);
+	else
+		text_put_several(&page, number, row, members, count);
+}
+
+void text_put_rows(FILE *out, const struct export_options *options, const struct report *r,
+		   const struct stack *const *shown, size_t shown_count)
+{
+	for (size_t i = 0; i < shown_count; i++)
+		text_put_row(out, options, r, i + 1, shown[i]);
 }
 
 void export_put_stack(FILE *out, const struct export_options *options, const struct report *r,
 		      const struct stack *stack)
 {
-	text_put_stack(out, options, r, 1, stack);
+	if (r->rows)
+		text_put_row(out, options, r, 1, stack);
+	else
+		text_put_stack(out, options, r, 1, stack);
 }

@@ -73,7 +73,7 @@ char *frame_runtime(const struct frame *frame, char buf[static FRAME_RUNTIME_MAX
 static bool frame_begins(const char *text, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; text && i < count; i++) {
-		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+		if (*text == *prefixes[i] && !strncmp(text, prefixes[i], strlen(prefixes[i])))
 			return true;
 	}
 	return false;

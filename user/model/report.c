@@ -79,10 +79,21 @@ struct report *report_new(struct snapshot *snapshot)
 	return NULL;
 }
 
+void report_rows_free(struct report_rows *rows)
+{
+	if (!rows)
+		return;
+	report_free(rows->sums);
+	free(rows->members);
+	free(rows->begins);
+	free(rows);
+}
+
 void report_free(struct report *r)
 {
 	if (!r)
 		return;
+	report_rows_free(r->rows);
 	/* Const for all others. */
 	snapshot_free((struct snapshot *)r->snapshot);
 	free(r->notes);

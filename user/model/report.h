@@ -39,8 +39,20 @@ struct report_place {
 	const char *pod_name; /* "NAMESPACE/POD" */
 };
 
+/* Stacks that have something in common (enum site_by), as one row. */
+struct report_rows {
+	/* a "stack" for each: the sums of its stacks, and the frames of the largest of them; owned */
+	struct report *sums;
+	/*
+	 * places in the report's stacks, row by row, the largest of each row first; those of row i are
+	 * from begins[i] on, and end before begins[i + 1]. Owned
+	 */
+	size_t *members, *begins;
+};
+
 struct report {
 	const struct snapshot *snapshot; /* owned */
+	struct report_rows *rows;	 /* owned; NULL: each stack is for itself */
 	struct report_place place;	 /* strings of whoever has set it */
 	struct stack_notes *notes; /* one for each of snapshot->stacks; NULL: report_begin() */
 	int64_t delta_bytes, delta_count; /* of live since the last snapshot */
@@ -83,6 +95,18 @@ static inline struct stack_notes report_first_notes(const struct stack *stack)
 }
 
 void report_free(struct report *report); /* with the snapshot; NULL is fine */
+
+void report_rows_free(struct report_rows *rows); /* NULL is fine */
+
+/* How many stacks a row of it has; `row` is one of rows->sums' stacks. */
+static inline size_t report_row_stacks(const struct report_rows *rows, const struct stack *row,
+				       const size_t **members)
+{
+	size_t i = (size_t)(row - rows->sums->snapshot->stacks);
+
+	*members = &rows->members[rows->begins[i]];
+	return rows->begins[i + 1] - rows->begins[i];
+}
 
 /* Those of a stack of the report's snapshot. */
 static inline const struct stack_notes *report_notes(const struct report *report,

@@ -4,13 +4,20 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "user/base/fnv.h"
 #include "user/base/util.h"
 #include "user/model/function_name.h"
+
+/* Most names differ in their first letter, and very many are looked at. */
+static bool site_begins_with(const char *text, const char *prefix)
+{
+	return *text == *prefix && !strncmp(text, prefix, strlen(prefix));
+}
 
 static bool site_begins(const char *text, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; text && i < count; i++) {
-		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+		if (site_begins_with(text, prefixes[i]))
 			return true;
 	}
 	return false;
@@ -118,7 +125,7 @@ static enum frame_owner site_path_owner(const char *path, enum frame_kind kind)
 
 		if (!(place->kinds & KIND(kind)))
 			continue;
-		if (place->begins ? !strncmp(path, place->text, strlen(place->text))
+		if (place->begins ? site_begins_with(path, place->text)
 				  : strstr(path, place->text) != NULL)
 			return place->owner;
 	}
@@ -146,7 +153,7 @@ static bool site_is_public_library(const struct frame *frame)
 	if (!path || !site_is_shared(site_file_name(path)))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(roots) && !rest; i++) {
-		if (!strncmp(path, roots[i], strlen(roots[i])))
+		if (site_begins_with(path, roots[i]))
 			rest = path + strlen(roots[i]);
 	}
 	for (size_t i = 0; rest && i < ARRAY_SIZE(bits); i++) {
@@ -177,7 +184,7 @@ static bool site_begins_thread(const struct frame *frame)
 	for (size_t i = 0; frame->function && i < ARRAY_SIZE(functions); i++) {
 		size_t len = strlen(functions[i]);
 
-		if (strncmp(frame->function, functions[i], len) != 0)
+		if (!site_begins_with(frame->function, functions[i]))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(ends); k++) {
 			if (!strcmp(frame->function + len, ends[k]))
@@ -215,7 +222,7 @@ static bool site_is_runtime_module(const char *module)
 		/* "python3.11", "php-fpm8.2", and not "phpmyadmind". */
 		size_t name = strlen(modules[i]);
 
-		if (module && !strncmp(module, modules[i], name) &&
+		if (module && site_begins_with(module, modules[i]) &&
 		    (len == name || !module[name] || strchr(modules[i], '.')))
 			return true;
 	}
@@ -241,7 +248,7 @@ static bool site_is_go_base(const char *name)
 	if (strstr(name, "._Cfunc_") || strstr(name, "._cgo_"))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(packages); i++) {
-		if (strlen(packages[i]) == len && !strncmp(name, packages[i], len))
+		if (site_begins_with(name, packages[i]) && strlen(packages[i]) == len)
 			return true;
 	}
 	return false;
@@ -309,7 +316,7 @@ static enum frame_owner site_script_owner(const struct frame *frame)
 	return site_path_owner(frame->file, frame->kind);
 }
 
-enum frame_owner frame_owner(const struct frame *frame, const struct site_rules *rules)
+static enum frame_owner site_tell_owner(const struct frame *frame, const struct site_rules *rules)
 {
 	/* Code of which nothing is known is nobody's. */
 	if (!frame->function && !frame->module && !frame->file)
@@ -332,6 +339,21 @@ enum frame_owner frame_owner(const struct frame *frame, const struct site_rules 
 	default:
 		return site_script_owner(frame);
 	}
+}
+
+enum frame_owner frame_owner(const struct frame *frame, const struct site_rules *rules)
+{
+	uint64_t key = (uint64_t)(uintptr_t)frame;
+	enum frame_owner owner;
+	uint32_t known;
+
+	if (rules && rules->known && id_map_get(rules->known, key, &known))
+		return (enum frame_owner)known;
+	owner = site_tell_owner(frame, rules);
+	/* Without memory it is told anew. */
+	if (rules && rules->known)
+		id_map_put(rules->known, key, (uint32_t)owner);
+	return owner;
 }
 
 bool frame_is_plumbing(const struct frame *frame)
@@ -439,7 +461,7 @@ size_t frames_site(const struct frame *const *frames, size_t count, const struct
 		if (site_is_script(frames[i]) && frames[i]->function)
 			s.scripts = i;
 	}
-	for (size_t i = 1; i < s.count; i++)
+	for (size_t i = 1; i < s.count && !s.program; i++)
 		site_look(&s, i);
 	if (s.program)
 		return s.program;
@@ -454,4 +476,55 @@ size_t frames_site(const struct frame *const *frames, size_t count, const struct
 		return s.outer ?: s.nameless;
 	return frames_allocating(frames, count, ALLOCATING_PROGRAM)
 		       ?: frames_allocating(frames, count, ALLOCATING_CALLER) ?: s.count > 1;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static uint64_t site_hash_text(uint64_t hash, const char *text)
+{
+	return fnv1a(hash, text ?: "", strlen(text ?: "") + 1);
+}
+
+static uint64_t site_hash_number(uint64_t hash, uint64_t number)
+{
+	return fnv1a(hash, &number, sizeof(number));
+}
+
+/* The place in the code: a line where it is known, which is the same in interpreted and compiled code. */
+static uint64_t site_hash_place(uint64_t hash, const struct frame *frame)
+{
+	hash = site_hash_text(hash, frame->function);
+	if (frame->file && frame->line && !frame->line_begins)
+		return site_hash_number(site_hash_text(hash, frame->file), frame->line);
+	hash = site_hash_text(hash, frame->module_path ?: frame->module ?: frame->file);
+	return site_hash_number(hash, frame_is_code(frame) ? frame->module_offset : 0);
+}
+
+uint64_t site_row_id(const struct frame *const *frames, size_t count, enum site_by by,
+		     const struct site_rules *rules)
+{
+	size_t at = frames_site(frames, count, rules);
+	uint64_t hash = FNV1A_BASIS;
+	const struct frame *site;
+
+	if (!frames || !count)
+		return hash;
+	site = frames[at];
+	switch (by) {
+	case BY_LINE:
+		if (frame_owner(site, rules) == OWNER_PROGRAM || !site->function)
+			return site_hash_place(hash, site);
+		/* A library's lines say nothing: what has called it does. */
+		hash = site_hash_text(site_hash_text(hash, site->function), site->module);
+		return at + 1 < count ? site_hash_place(hash, frames[at + 1]) : hash;
+	case BY_FUNCTION:
+		if (!site->function)
+			return site_hash_place(hash, site);
+		return site_hash_text(site_hash_text(hash, site->function),
+				      site->module_path ?: site->module ?: site->file);
+	case BY_FILE:
+		return site_hash_text(hash, site->file ?: site->module_path ?: site->module);
+	default:
+		return site_hash_text(hash, site->module_path ?: site->module ?: site->file);
+	}
 }

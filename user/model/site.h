@@ -9,8 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "user/model/frame.h"
+#include "user/model/id_map.h"
 
 /* Whose code a frame is, those first that say least about who wanted the memory. */
 enum frame_owner {
@@ -29,6 +31,11 @@ enum frame_owner {
 struct site_rules {
 	const char *const *own, *const *not_own;
 	size_t own_count, not_own_count;
+	/*
+	 * Owners by the frames' addresses, for who asks of very many stacks at a time: frames must stay
+	 * until then. NULL: each is told anew.
+	 */
+	struct id_map *known;
 };
 
 /* rules: NULL: none. */
@@ -46,5 +53,22 @@ bool frame_is_plumbing(const struct frame *frame);
  * the stack no more than the allocation function is known.
  */
 size_t frames_site(const struct frame *const *frames, size_t count, const struct site_rules *rules);
+
+/* What the stacks of one row have in common (--by). */
+enum site_by {
+	BY_LINE, /* the line of the site, or its address; of a library's function its caller's */
+	BY_FUNCTION, /* the site's function */
+	BY_FILE,     /* ... its source file, or its module */
+	BY_MODULE,   /* ... its module, or a script's file */
+	BY_SCOPE,    /* the scope that the stack is in: told by who knows the snapshot */
+	BY_STACK,    /* all frames: a row for each stack */
+};
+
+/*
+ * A number for what stacks of one row have in common by their sites, the same in every run. Unknown
+ * frames (NULL) are one row. Not for BY_SCOPE and BY_STACK.
+ */
+uint64_t site_row_id(const struct frame *const *frames, size_t count, enum site_by by,
+		     const struct site_rules *rules);
 
 #endif

@@ -94,6 +94,7 @@ static void output_choose_options(struct output *output, const struct show_confi
 		.suppressions = o->gen_suppressions,
 		.value = output_value_of(o->sort),
 		.sites = show_sites(o),
+		.by = o->by,
 		.utf8 = output_utf8_wanted(),
 	};
 	int fd = fileno(output->file);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "user/analysis/rank.h"
+#include "user/analysis/rows.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/session/kept.h"
@@ -187,6 +188,43 @@ static int pipeline_describe_stack(struct pipeline *p, struct kept *kept, struct
 	return pipeline_name(p, r, stack);
 }
 
+/* Rows have the sums of all their stacks, so all of these have to have their names. */
+static int pipeline_make_rows(struct pipeline *p, struct kept *kept, struct report *r)
+{
+	const struct show_config *show = p->config.show;
+	const struct site_rules sites = show_sites(show);
+	int err = show->by == BY_SCOPE ? 0 : pipeline_name_all(p, r);
+
+	if (!err && kept->trends)
+		stack_trends_judge_all(kept->trends, r);
+	return err ?: rows_make(r, show->by, &sites, false);
+}
+
+static bool pipeline_has_rows(const struct pipeline *p, const struct report *r)
+{
+	const struct show_config *show = p->config.show;
+
+	/* Whole stacks stand below their scopes. */
+	return show->format->rows && show->by != BY_STACK && !r->snapshot->inspected &&
+	       (show->brief || !r->snapshot->scoped || show->by != BY_LINE);
+}
+
+/* Of a row the names of its largest stack are needed, which are those of all in rows of scopes. */
+static int pipeline_describe_row(struct pipeline *p, struct kept *kept, struct report *r,
+				 const struct stack *row)
+{
+	struct stack_notes *notes = report_notes_to_fill(r->rows->sums, row);
+	const size_t *members;
+	size_t count = report_row_stacks(r->rows, row, &members);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = pipeline_describe_stack(p, kept, r, &r->snapshot->stacks[members[i]]);
+	notes->frames = r->notes[*members].frames;
+	notes->frame_count = r->notes[*members].frame_count;
+	return err;
+}
+
 /* Ranks, names and prints: a report of which is known what is suppressed. */
 static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *r)
 {
@@ -200,11 +238,16 @@ static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *
 	pipeline_note_time(p, r->snapshot->time_ns);
 	if (!err && show->format->wants_all) {
 		err = pipeline_name_all(p, r);
+	} else if (!err && pipeline_has_rows(p, r)) {
+		err = pipeline_make_rows(p, kept, r);
+		if (!err)
+			n = rank_top_of(r->rows->sums, show->sort, top, room, &all);
 	} else if (!err) {
 		n = pipeline_rank_report(kept, r, show->sort, top, room, &all);
 	}
 	for (size_t i = 0; !err && i < n; i++)
-		err = pipeline_describe_stack(p, kept, r, top[i]);
+		err = r->rows ? pipeline_describe_row(p, kept, r, top[i])
+			      : pipeline_describe_stack(p, kept, r, top[i]);
 	return err ? output_fail(p->output, err) : output_report(p->output, r, top, n);
 }
 

@@ -97,6 +97,7 @@ struct show_config {
 	enum rank_by sort;
 	bool brief;			 /* a line for each stack */
 	struct string_list own, not_own; /* whose line it is: struct site_rules */
+	enum site_by by;		 /* what a row is, where the format has rows */
 	bool merge;			 /* one report for all processes of a program */
 	enum suppression_style gen_suppressions;
 	bool verbose;

@@ -54,6 +54,7 @@ static const struct reach_case reach_cases[] = {
 	 IN(inspect, show.top)},
 	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort),
 	 IN(inspect, show.sort)},
+	{"by", "--by file", BY_FILE, IN(watch, show.by), IN(replay, show.by)},
 	{"short", "--short", true, IN(watch, show.brief), IN(replay, show.brief),
 	 IN(survey, show.brief)},
 	{"older", "--older 5", 5000000000, IN(watch, trace.older_ns)},
