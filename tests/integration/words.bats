@@ -363,12 +363,16 @@ configured() {
 		# A version that calls the older mangling unstable has v0 by itself, or takes it from its own name.
 		rustc -O -g -C "symbol-mangling-version=$mangling" -o "$D/rust_names" "$ROOT/tests/integration/rust_names.rs" 2>"$D/rustc.err" ||
 			rustc -O -g -o "$D/rust_names" "$ROOT/tests/integration/rust_names.rs" || fail "$(<"$D/rustc.err")"
-		run_tool --short -- "$D/rust_names"
+		run_tool --short --by stack -- "$D/rust_names"
 		[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
 		grep -qE '^#[0-9]+ +488\.3 KiB +500 .* <rust_names::Cache<..> as rust_names::Store>::put' <<<"$OUT" || fail "$OUT"
 		grep -qE '^#[0-9]+ +150\.0 KiB +300 .* rust_names::main::.*closure' <<<"$OUT" || fail "$OUT"
 		grep -qE '^#[0-9]+ +[0-9.]+ KiB +400 .* rust_names::main::.*closure' <<<"$OUT" || fail "$OUT"
 		! grep -qE '^#.* (alloc|core|hashbrown|std)::|^#.* _(R|ZN)' <<<"$OUT" || fail "$OUT"
+		# The bytes, the keys and the table of one line are one row.
+		run_tool --short -- "$D/rust_names"
+		(($(grep -cE '^#.* <rust_names::Cache<..> as rust_names::Store>::put' <<<"$OUT") == 1)) || fail "$OUT"
+		grep -qE '^#1 .* 1,001 .* <rust_names::Cache<..> as rust_names::Store>::put +rust_names.rs:17 < rust_names::main' <<<"$OUT" || fail "$OUT"
 	done
 }
 

@@ -114,8 +114,34 @@ static int rows_take(struct rows_making *m, size_t at, uint64_t id)
 	return 0;
 }
 
+void rows_known_release(struct rows_known *known)
+{
+	id_map_free(&known->index);
+	free(known->ids);
+	*known = (struct rows_known){0};
+}
+
+/* Without memory it is found out anew the next time. */
+static uint64_t rows_id(struct rows_known *known, const struct stack *stack,
+			const struct stack_notes *notes, enum site_by by,
+			const struct site_rules *rules)
+{
+	uint32_t at;
+	uint64_t id;
+
+	if (known && id_map_get(&known->index, stack->id, &at))
+		return known->ids[at];
+	id = site_row_id(notes->frames, notes->frame_count, by, rules);
+	if (known && RESERVE_ITEM(known->ids, known->count, known->room, 256)) {
+		known->ids[known->count] = id;
+		if (!id_map_put(&known->index, stack->id, (uint32_t)known->count))
+			known->count++;
+	}
+	return id;
+}
+
 static int rows_take_all(struct rows_making *m, enum site_by by, const struct site_rules *rules,
-			 bool unnamed)
+			 bool unnamed, struct rows_known *known)
 {
 	const struct snapshot *s = m->report->snapshot;
 	int err = 0;
@@ -131,8 +157,7 @@ static int rows_take_all(struct rows_making *m, enum site_by by, const struct si
 		else if (unnamed && !notes->frames)
 			err = rows_take(m, i, id_map_mix(s->stacks[i].id));
 		else
-			err = rows_take(m, i,
-					site_row_id(notes->frames, notes->frame_count, by, rules));
+			err = rows_take(m, i, rows_id(known, &s->stacks[i], notes, by, rules));
 	}
 	return err;
 }
@@ -227,22 +252,23 @@ static int rows_finish(struct rows_making *m, struct report_rows *rows)
 	return 0;
 }
 
-int rows_make(struct report *report, enum site_by by, const struct site_rules *rules, bool unnamed)
+int rows_make(struct report *report, enum site_by by, const struct site_rules *rules, bool unnamed,
+	      struct rows_known *known)
 {
-	struct id_map known = {0};
+	struct id_map owners = {0};
 	struct site_rules asked = *rules;
 	struct report_rows *made = NULL;
 	struct rows_making m = {0};
 	int err;
 
-	asked.known = &known;
+	asked.known = &owners;
 
 	report_rows_free(report->rows);
 	report->rows = NULL;
 	if (by == BY_STACK)
 		return 0;
 	err = rows_begin(&m, report);
-	err = err ?: rows_take_all(&m, by, &asked, unnamed);
+	err = err ?: rows_take_all(&m, by, &asked, unnamed, known);
 	made = err ? NULL : calloc(1, sizeof(*made));
 	if (!err)
 		err = made ? rows_finish(&m, made) : -ENOMEM;
@@ -251,7 +277,7 @@ int rows_make(struct report *report, enum site_by by, const struct site_rules *r
 	else
 		report->rows = made;
 	id_map_free(&m.places);
-	id_map_free(&known);
+	id_map_free(&owners);
 	snapshot_free(m.sums);
 	free(m.notes);
 	free(m.row_of);

@@ -39,7 +39,8 @@ struct export_options {
 	uint64_t older_ns;
 	size_t width;			     /* terminal columns, 0: unlimited */
 	bool verbose;			     /* -v: addresses, stack ids, stack ends */
-	bool brief;			     /* --short: a line for each stack */
+	bool brief;			     /* --short: a line for each row */
+	bool whole;			     /* a row has all its stacks */
 	bool leak_only;			     /* only stacks with lost blocks are shown: say so */
 	enum suppression_style suppressions; /* for each stack shown: one that would hide it */
 	enum export_value value;

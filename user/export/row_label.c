@@ -20,8 +20,10 @@ static const char *label_place(const struct frame *frame, char buf[static TEXT_F
 {
 	const char *file = frame->file, *slash = file ? strrchr(file, '/') : NULL;
 
+	/* The line of the call is not known: it is somewhere from there on. */
 	if (file && frame->line)
-		snprintf(buf, TEXT_FIT_MAX, "%s:%u", slash ? slash + 1 : file, frame->line);
+		snprintf(buf, TEXT_FIT_MAX, "%s%s:%u", frame->line_begins ? "from " : "",
+			 slash ? slash + 1 : file, frame->line);
 	else
 		snprintf(buf, TEXT_FIT_MAX, "%s", frame->module ?: "");
 	return buf;
@@ -73,6 +75,7 @@ static bool label_tells(const struct frame *frame, const struct export_options *
 {
 	enum frame_owner owner = frame_owner(frame, &options->sites);
 
+	/* own: the site is the program's, or a script's: what runs scripts says nothing of it. */
 	if (own)
 		return frame->function && (owner == OWNER_PROGRAM || owner == OWNER_LIBRARY);
 	return owner >= OWNER_LIBRARY && (frame->function || next);
@@ -83,7 +86,7 @@ static void label_put_callers(struct label *label, const struct export_options *
 			      const struct stack_notes *notes, size_t site, size_t callers)
 {
 	const struct frame *last = notes->frames[site];
-	bool own = frame_owner(last, &options->sites) == OWNER_PROGRAM;
+	bool own = !frame_in_object(last) || frame_owner(last, &options->sites) == OWNER_PROGRAM;
 	char name[TEXT_FIT_MAX];
 	size_t put = 0;
 
@@ -224,6 +227,24 @@ char *row_label(char buf[static TEXT_FIT_MAX], const struct export_options *opti
 			   detail);
 	if (detail == LABEL_NUMBER)
 		label_add_number(buf, row, width);
+	return buf;
+}
+
+char *row_callers(char buf[static TEXT_FIT_MAX], const struct export_options *options,
+		  const struct report *r, const struct stack *row)
+{
+	const struct stack_notes *notes = report_notes(r->rows ? r->rows->sums : r, row);
+	enum site_by by = r->rows ? options->by : BY_STACK;
+	struct label label = {.text = buf};
+	const size_t *members = NULL;
+	size_t count = r->rows ? report_row_stacks(r->rows, row, &members) : 0;
+
+	*buf = '\0';
+	if (notes->frames && notes->frame_count && by != BY_FILE && by != BY_MODULE &&
+	    by != BY_SCOPE)
+		label_put_callers(&label, options, notes,
+				  frames_site(notes->frames, notes->frame_count, &options->sites),
+				  label_common(options, r, members, count));
 	return buf;
 }
 

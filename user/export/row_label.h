@@ -32,6 +32,10 @@ char *row_label(char buf[static TEXT_FIT_MAX], const struct export_options *opti
 		const struct report *r, const struct stack *row, size_t width,
 		enum label_detail detail);
 
+/* The callers alone, " < main" each; "" where there are none. Returns buf. */
+char *row_callers(char buf[static TEXT_FIT_MAX], const struct export_options *options,
+		  const struct report *r, const struct stack *row);
+
 /*
  * Labels of `count` rows, no two of which read the same; free each, and the array. NULL: no memory.
  */

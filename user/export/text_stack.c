@@ -411,7 +411,8 @@ static size_t text_live_stacks(const struct report *r, const size_t *members, si
 static void text_put_several(const struct text_page *page, size_t number, const struct stack *row,
 			     const size_t *members, size_t count)
 {
-	const bool all = page->options->verbose || page->options->suppressions;
+	const bool all =
+		page->options->verbose || page->options->suppressions || page->options->whole;
 	const struct text_page sums = {
 		.out = page->out, .options = page->options, .r = page->r->rows->sums};
 	size_t width = page->options->width > 40 ? page->options->width - 24 : 0, shown;

@@ -30,7 +30,7 @@ static const struct help_row survey_rows[] = {
 
 static const struct help_row stack_rows[] = {
 	{"up down PgUp PgDn Home End", "move; a click and the wheel too"},
-	{"Enter, a second click", "the stack whole: frames, ages, lifetimes, verdict"},
+	{"Enter, a second click", "its stacks whole: frames, ages, lifetimes, verdict"},
 	{"Esc", "back; in the list: the filter off, then d off"},
 	{"o, < >, a click on a head", "another order: a menu; the one before, the next"},
 	{"/", "only stacks with that in a function, file or module; Enter with nothing shows all"},

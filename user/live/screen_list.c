@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The list: a process's stacks, or the processes of a survey. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "user/base/util.h"
 #include "user/export/text_fit.h"
@@ -45,6 +47,25 @@ static enum canvas_style list_style(const struct trend *trend, bool bad)
 	return trend->kind == TREND_GROWING ? CANVAS_WARN : CANVAS_PLAIN;
 }
 
+/* As many as fit, whole: each begins with " < ". */
+static void list_draw_callers(const struct live_row *row, struct canvas *canvas, unsigned at,
+			      unsigned col)
+{
+	const char *next = row->callers;
+	char name[TEXT_FIT_MAX];
+
+	while (next && *next) {
+		const char *end = strstr(next + 1, " < ") ?: next + strlen(next);
+		_cleanup_free_ char *part = strndup(next, (size_t)(end - next));
+		size_t width = part ? text_shorten(name, part, SIZE_MAX) : SIZE_MAX;
+
+		if (width > canvas->cols || col + width > canvas->cols)
+			return;
+		col += canvas_put(canvas, at, col, (unsigned)width, CANVAS_DIM, name);
+		next = end;
+	}
+}
+
 static void list_draw_site(const struct live_row *row, struct canvas *canvas, unsigned at,
 			   unsigned col, enum canvas_style style)
 {
@@ -54,10 +75,12 @@ static void list_draw_site(const struct live_row *row, struct canvas *canvas, un
 	/* Of a long name the end says more than the middle. */
 	text_shorten(site, row->site, room);
 	used = canvas_put(canvas, at, col, room, style, site);
-	if (!row->where || room < used + 2 + WHERE_MIN)
-		return;
-	snprintf(where, sizeof(where), "(%s)", row->where);
-	canvas_put(canvas, at, col + used + 2, room - used - 2, CANVAS_DIM, where);
+	if (row->where && room >= used + 2 + WHERE_MIN) {
+		snprintf(where, sizeof(where), "(%s)", row->where);
+		used += 2 +
+			canvas_put(canvas, at, col + used + 2, room - used - 2, CANVAS_DIM, where);
+	}
+	list_draw_callers(row, canvas, at, col + used);
 }
 
 static void list_draw_row(const struct live_screen *screen, const struct live_view *view,

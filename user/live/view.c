@@ -46,6 +46,7 @@ void live_view_free(struct live_view *view)
 	for (size_t i = 0; view->rows && i < view->row_count; i++) {
 		free(view->rows[i].site);
 		free(view->rows[i].where);
+		free(view->rows[i].callers);
 	}
 	for (size_t i = 0; view->processes && i < view->row_count; i++)
 		free(view->processes[i].where);

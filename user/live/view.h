@@ -49,7 +49,7 @@ bool live_request_same(const struct live_request *a, const struct live_request *
 /* ---- what is shown ------------------------------------------------------------------------ */
 
 struct live_row {
-	uint64_t id; /* of the stack */
+	uint64_t id; /* of the stack, or of the row of stacks */
 	struct amount live;
 	int64_t change;	    /* bytes since the mark */
 	uint64_t oldest_ns; /* 0: unknown */
@@ -59,6 +59,7 @@ struct live_row {
 	uint64_t lost; /* bytes definitely and indirectly lost, at the last verdict */
 	char *site;    /* the function that allocated; owned */
 	char *where;   /* its file or module; NULL: unknown; owned */
+	char *callers; /* " < main", of all its stacks; NULL: none; owned */
 };
 
 /* By what the processes of a survey are sorted. */

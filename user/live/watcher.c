@@ -121,7 +121,7 @@ struct watcher *watcher_new(const struct show_config *show,
 
 	if (!w)
 		return NULL;
-	w->sites = show_sites(show);
+	w->options = (struct export_options){.sites = show_sites(show), .by = show->by};
 	w->on_busy = busy;
 	w->on_busy_ctx = ctx;
 	w->viewer = (struct session_viewer){.ctx = w,

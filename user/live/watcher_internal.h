@@ -39,12 +39,19 @@ struct searched {
 	uint64_t report_ns;  /* of the snapshot in which what does not match is unwanted; 0: none */
 };
 
+/* Whether the report's rows are of all its stacks' names, and with which filter. */
+struct joined {
+	bool complete;
+	char filter[LIVE_FILTER_MAX];
+};
+
 struct watcher {
 	struct session_viewer viewer;
 	struct session *session;
 	void (*on_busy)(void *ctx, const char *what);
 	void *on_busy_ctx;
-	struct site_rules sites; /* points into the config */
+	struct export_options options; /* of labels; rules point into the config */
+	struct joined joined;
 	enum live_state state;
 	bool changed;
 	uint32_t target_id; /* 0: none yet */

@@ -173,24 +173,46 @@ static void page_put_lifetimes(const struct stack *stack, unsigned cols, FILE *o
 	}
 }
 
-static int page_put_stack(struct watcher *w, const struct live_request *request, FILE *out)
+/* Of a row of several stacks it is told of the largest one. */
+static void page_put_details(struct watcher *w, const struct live_request *request,
+			     struct report *r, const struct stack *listed, FILE *out)
 {
-	const struct export_options options = {.width = request->cols, .sites = w->sites};
-	struct report *r = watcher_report(w);
-	const struct stack *stack = r ? page_find_stack(r, request->stack) : NULL;
-	int err;
+	const struct stack *stack = listed;
+	const size_t *members;
 
-	if (!stack) {
-		fputs("This stack is not there any more.\n", out);
-		return 0;
+	if (r->rows) {
+		size_t count = report_row_stacks(r->rows, listed, &members);
+
+		stack = &r->snapshot->stacks[*members];
+		if (count > 1)
+			fputs("\nOf the first of these stacks:\n", out);
 	}
-	err = pipeline_describe(session_pipeline(w->session), w->target_id, stack);
-	if (err)
-		return err;
-	export_put_stack(out, &options, r, stack);
 	page_put_judged(w, r, stack, out);
 	page_put_ages(w, stack, request->cols, out);
 	page_put_lifetimes(stack, request->cols, out);
+}
+
+static int page_put_stack(struct watcher *w, const struct live_request *request, FILE *out)
+{
+	const struct export_options options = {.width = request->cols,
+					       .sites = w->options.sites,
+					       .by = w->options.by,
+					       .whole = true};
+	struct report *r = watcher_report(w);
+	const struct stack *listed =
+		r ? page_find_stack(r->rows ? r->rows->sums : r, request->stack) : NULL;
+	int err = 0;
+
+	if (!listed) {
+		fputs("This stack is not there any more.\n", out);
+		return 0;
+	}
+	if (!r->rows)
+		err = pipeline_describe(session_pipeline(w->session), w->target_id, listed);
+	if (err)
+		return err;
+	export_put_stack(out, &options, r, listed);
+	page_put_details(w, request, r, listed, out);
 	return 0;
 }
 

@@ -55,6 +55,7 @@ void kept_forget(struct kept **table, struct kept *kept)
 	report_free(kept->last);
 	report_free(kept->before);
 	stack_trends_free(kept->trends);
+	rows_known_release(&kept->rows);
 	free(kept);
 }
 

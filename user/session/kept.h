@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "user/base/hash.h"
+#include "user/analysis/rows.h"
 #include "user/analysis/stack_trends.h"
 #include "user/model/report.h"
 
@@ -15,6 +16,7 @@ struct kept {
 	struct report *last;	     /* owned; NULL: none yet */
 	struct report *before;	     /* owned; the one before it, where differences come later */
 	struct stack_trends *trends; /* NULL: not wanted */
+	struct rows_known rows;	     /* of its stacks */
 	bool to_show;		     /* `last` is, at the end */
 	bool in_sum;		     /* `last` is part of the sum to come (--merge) */
 	bool ended;		     /* `last` was the last one */

@@ -188,16 +188,23 @@ static int pipeline_describe_stack(struct pipeline *p, struct kept *kept, struct
 	return pipeline_name(p, r, stack);
 }
 
+static int pipeline_join(struct pipeline *p, struct kept *kept, struct report *r, bool unnamed)
+{
+	const struct show_config *show = p->config.show;
+	const struct site_rules sites = show_sites(show);
+
+	if (kept->trends)
+		stack_trends_judge_all(kept->trends, r);
+	return rows_make(r, show->by, &sites, unnamed, &kept->rows);
+}
+
 /* Rows have the sums of all their stacks, so all of these have to have their names. */
 static int pipeline_make_rows(struct pipeline *p, struct kept *kept, struct report *r)
 {
 	const struct show_config *show = p->config.show;
-	const struct site_rules sites = show_sites(show);
 	int err = show->by == BY_SCOPE ? 0 : pipeline_name_all(p, r);
 
-	if (!err && kept->trends)
-		stack_trends_judge_all(kept->trends, r);
-	return err ?: rows_make(r, show->by, &sites, false);
+	return err ?: pipeline_join(p, kept, r, false);
 }
 
 static bool pipeline_has_rows(const struct pipeline *p, const struct report *r)
@@ -467,6 +474,13 @@ size_t pipeline_rank(struct pipeline *p, uint32_t target_id, enum rank_by sort,
 	*all = 0;
 	return kept && kept->last ? pipeline_rank_report(kept, kept->last, sort, top, room, all)
 				  : 0;
+}
+
+int pipeline_rows(struct pipeline *p, uint32_t target_id, bool unnamed)
+{
+	struct kept *kept = kept_find(p->processes, target_id);
+
+	return kept && kept->last ? pipeline_join(p, kept, kept->last, unnamed) : 0;
 }
 
 int pipeline_describe(struct pipeline *p, uint32_t target_id, const struct stack *stack)

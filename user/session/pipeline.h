@@ -69,6 +69,12 @@ struct report *pipeline_last(struct pipeline *pipeline, uint32_t target_id);
 size_t pipeline_rank(struct pipeline *pipeline, uint32_t target_id, enum rank_by sort,
 		     const struct stack **top, size_t room, size_t *all);
 
+/*
+ * Makes the rows of the last report by the config's `by`, without stacks that are unwanted; `unnamed`:
+ * some may not have been described yet. 0 or -ENOMEM, not logged.
+ */
+int pipeline_rows(struct pipeline *pipeline, uint32_t target_id, bool unnamed);
+
 /* Sees to a stack's names, and its trend. 0 or -ENOMEM, not logged. */
 int pipeline_describe(struct pipeline *pipeline, uint32_t target_id, const struct stack *stack);
 
