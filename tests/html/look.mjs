@@ -3,6 +3,7 @@
 //     node look.mjs DIRECTORY PAGE STEP…
 // DIRECTORY is where tests/html/fetch has put the driver. Steps:
 //     click SELECTOR · type SELECTOR TEXT · choose SELECTOR VALUE (of a <select>) · drag SELECTOR FROM TO (parts of its width) · dark · ground (dark or light)
+//     press SELECTOR KEY · focused (prints the id of the row that has the focus) · apart SELECTOR (prints "apart" if none touches another) · alike SELECTOR (prints "alike" if all have one width)
 //     display SELECTOR (prints how it is laid out) · whole SELECTOR (prints "whole" if each is on one line) · inside SELECTOR (prints "inside" if it is within the window)
 //     size WIDTH HEIGHT · fits (prints "fits", or what is wider than the window)
 //     value SELECTOR (prints data-value) · text SELECTOR · count SELECTOR · shot FILE [SELECTOR]
@@ -68,6 +69,19 @@ async function settled() {
 
 const actions = {
 	click: (selector) => page.locator(selector).first().click(),
+	press: (selector, key) => page.locator(selector).first().press(key),
+	// What has the focus.
+	focused: async () => console.log(await page.evaluate(() => document.activeElement?.dataset.id ?? document.activeElement?.tagName)),
+	// Of those beside each other: is there room between them? Of all: are they as wide as each other?
+	apart: async (selector) => console.log(await page.locator(selector).evaluateAll((all) => {
+		const boxes = all.map((e) => e.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+		const touching = boxes.filter((box, i) => i && boxes[i - 1].right + 4 > box.left);
+		return !all.length ? 'none' : touching.length ? `${touching.length} of ${all.length} touch` : 'apart';
+	})),
+	alike: async (selector) => console.log(await page.locator(selector).evaluateAll((all) => {
+		const widths = [...new Set(all.map((e) => Math.round(e.getBoundingClientRect().width)))];
+		return widths.length === 1 ? 'alike' : widths.join(' ');
+	})),
 	type: (selector, text) => page.locator(selector).fill(text),
 	choose: (selector, value) => page.locator(selector).selectOption(value),
 	drag: (selector, from, to) => drag(selector, +from, +to),

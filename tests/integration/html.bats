@@ -70,6 +70,49 @@ load recording.bash
 	seen 7 "$(live)" 'live, in the dark'
 }
 
+# The page with its times so many times as far apart.
+stretched() {
+	local head data tail
+
+	head=$(sed '/ id="data">$/q' <<<"$REPORT")
+	data=$(sed '1,/ id="data">$/d; /<\/script>/,$d' <<<"$REPORT")
+	tail=$(sed '1,/ id="data">$/d' <<<"$REPORT" | sed -n '/<\/script>/,$p')
+	data+=${tail%%</script>*}
+	printf '%s\n' "$head" "$(jq -c --argjson by "$1" '.targets[] |= ((.time[0]) as $first
+		| (.time, .moments) |= map($first + (. - $first) * $by))' <<<"$data")</script>${tail#*</script>}"
+}
+
+@test "html: rows by the keyboard, the flame graph from either end, labels and cards beside each other" {
+	local step=() width at=0
+
+	needs_chromium
+	cp "$ROOT/tests/golden/recording/"*.mlb "$D/"
+	report "$D/notes.mlb" -f html
+	printf '%s\n' "$REPORT" >"$D/page.html"
+	look "$D/page.html" 'press|tr.row|Enter' 'count|tr.frames' 'press|tr.row|ArrowDown' 'focused' 'press|tr.row:focus|ArrowUp' 'focused' \
+		'press|tr.row:focus|Space' 'count|tr.frames' 'count|tr.row[aria-expanded=true]'
+	seen 0 1 'opened by Enter'
+	[[ ${SEEN[1]} != "${SEEN[2]}" && ${SEEN[1]} == [0-9a-f]* && ${SEEN[2]} == [0-9a-f]* ]] || fail "the arrows: ${SEEN[*]}"
+	seen 3 0 'closed by the space bar'
+	seen 4 0 'and said to be'
+	report "$D/shop.mlb" -f html
+	stretched 4 >"$D/page.html"
+	step=('choose|#targets|0')
+	for width in 1400 1000 800 700 610 400; do
+		step+=("size|$width|900" 'apart|#chart .tick text:not([x^="-"])' 'alike|#cards .card:not(.warn)')
+	done
+	look "$D/page.html" "${step[@]}"
+	for ((at = 0; at < 12; at += 2)); do
+		seen $at apart "labels, look $at"
+		seen $((at + 1)) alike "cards, look $at"
+	done
+	# All of it, from whichever end.
+	look "$D/page.html" 'value|#flame' 'click|#ways [data-key=callees]' 'value|#flame' 'text|#flame svg' 'click|#ways [data-key=sites]' 'value|#flame' 'text|#flame svg'
+	seen 1 "${SEEN[0]}" 'callees first'
+	seen 3 "${SEEN[0]}" 'sites first'
+	[[ ${SEEN[2]} == *malloc* && ${SEEN[4]} != *malloc* ]] || fail "the flame graphs: ${SEEN[*]}"
+}
+
 @test "html: while tracing, the file is a whole page at every snapshot" {
 	needs_chromium
 	start_target "$TARGETS/leaf"

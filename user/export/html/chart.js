@@ -3,6 +3,7 @@
 
 const MARGIN = {top: 8, right: 30, bottom: 24, left: 70};
 const CHART_HEIGHT = 210;
+const LABEL_WIDTH = 76; // of "12:34:56", and what is free beside it
 const PALETTE = ['#c2410c', '#2563a8', '#15803d', '#a21caf', '#b45309', '#0e7490', '#be123c', '#4d7c0f'];
 
 // The lines to draw: of one target live bytes and what the kernel says of it, of several the live bytes of each of the largest.
@@ -35,8 +36,14 @@ function drawAxes(svg, x, y, width, most) {
 	const inner = CHART_HEIGHT - MARGIN.bottom;
 	const day = 86400000, [first, last] = x.domain();
 	const text = (t) => timeText(+t, false).slice(0, last - first > day ? 5 : 8);
-	/* Of a short watch there would be several ticks a second. */
-	const ticks = x.ticks(Math.max(2, Math.floor(width / 120))).filter((t) => t % 1000 === 0);
+	/* Of a short watch there would be several ticks a second. No label touches the one before it. */
+	let end = -Infinity;
+	const ticks = x.ticks(Math.max(2, Math.floor(width / 120))).filter((t) => {
+		const apart = t % 1000 === 0 && x(t) - end >= LABEL_WIDTH;
+		if (apart)
+			end = x(t);
+		return apart;
+	});
 	svg.append('g').attr('transform', `translate(0,${inner})`)
 		.call(d3.axisBottom(x).tickValues(ticks).tickFormat(text).tickSizeOuter(0));
 	svg.append('g').attr('class', 'grid').attr('transform', `translate(${MARGIN.left},0)`)

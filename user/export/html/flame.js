@@ -3,16 +3,20 @@
 
 const FRAME_HEIGHT = 18;
 
+// From where the frames of a stack are put together: from the thread's beginning; from the allocation function, turned round; or from the site, turned round.
+const WAYS = [
+	{key: 'callers', name: 'Callers first', path: (row) => [row.end, ...[...row.frames].reverse()]},
+	{key: 'callees', name: 'Callees first', path: (row) => [...row.frames, row.end]},
+	{key: 'sites', name: 'Sites first', path: (row) => [...row.frames.slice(row.site), row.end]},
+];
+
 // entries: {row, value}. A node of the tree is a function, whatever the line in it that the call is on.
-function flameTree(entries, rootName) {
+function flameTree(entries, rootName, way) {
 	const make = (frame) => ({name: frame.label + (frame.inlined ? ' [inlined]' : ''), frame, value: 0, byKey: new Map(), children: [], places: new Set()});
 	const root = make(mark(rootName)), several = new Set(entries.map(({row}) => row.target)).size > 1;
 	for (const {row, value} of entries) {
 		const path = several ? [mark(row.target.name)] : [];
-		if (row.end)
-			path.push(row.end);
-		for (let i = row.frames.length; i-- > 0;)
-			path.push(row.frames[i]);
+		path.push(...way.path(row).filter(Boolean));
 		let node = root;
 		node.value += value;
 		for (const frame of path) {

@@ -48,3 +48,35 @@ function element(name, attributes, ...content) {
 	made.append(...content);
 	return made;
 }
+
+// A table's row that a click opens can be reached by Tab, is opened by Enter or the space bar, and the arrows go to the next one.
+function byKeys(row) {
+	row.tabIndex = 0;
+	row.addEventListener('keydown', (event) => {
+		const sides = {ArrowDown: 'nextElementSibling', ArrowUp: 'previousElementSibling'}, side = sides[event.key];
+		if (event.target !== row || event.altKey || event.ctrlKey || event.metaKey)
+			return;
+		if (event.key === 'Enter' || event.key === ' ') {
+			row.click();
+		} else if (side) {
+			let other = row[side];
+			while (other && !other.classList.contains('row'))
+				other = other[side];
+			other?.focus();
+		} else {
+			return;
+		}
+		event.preventDefault();
+	});
+	return row;
+}
+
+// Opens a row, or closes it: what it opens to is the row below it.
+function toggleRow(row, details) {
+	const open = row.classList.toggle('open');
+	row.setAttribute('aria-expanded', String(open));
+	if (open)
+		row.after(details());
+	else
+		row.nextSibling.remove();
+}

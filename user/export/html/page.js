@@ -22,7 +22,7 @@ const MODES = [
 
 let DATA;
 const STATE = {
-	targets: [], from: 0, to: 0, mode: 'live', measure: 'bytes', term: '', sort: {key: 'live', down: true}, most: ROWS_AT_ONCE,
+	targets: [], from: 0, to: 0, mode: 'live', measure: 'bytes', term: '', way: 'callers', sort: {key: 'live', down: true}, most: ROWS_AT_ONCE,
 	through: null, off: new Set(),
 };
 let flame = {search: () => 0, reset: () => {}};
@@ -107,6 +107,7 @@ function drawChoices() {
 		},
 	}, row.name);
 	byId('modes').replaceChildren(...MODES.filter((mode) => (!mode.verdict || hasVerdict()) && (!mode.peak || hasPeak())).map((mode) => button(mode, mode.key, 'mode')));
+	byId('ways').replaceChildren(...WAYS.map((way) => button(way, way.key, 'way')));
 	byId('measures').replaceChildren(...[{key: 'bytes', name: 'Bytes'}, {key: 'blocks', name: 'Blocks'}].map((m) => button(m, m.key, 'measure')));
 }
 
@@ -133,7 +134,8 @@ function drawStacks(entries, sums) {
 	const text = STATE.measure === 'bytes' ? bytesText : (n) => plural(n, mode.key === 'alloc' ? 'call' : 'block');
 	const weighed = entries.map((e) => ({row: e.row, value: value(e)}));
 	const shrunk = weighed.reduce((sum, e) => sum + Math.min(0, e.value), 0);
-	const tree = flameTree(weighed.filter((e) => e.value > 0), STATE.targets.length === 1 ? STATE.targets[0].name : 'all processes');
+	const tree = flameTree(weighed.filter((e) => e.value > 0), STATE.targets.length === 1 ? STATE.targets[0].name : 'all processes',
+		WAYS.find((way) => way.key === STATE.way));
 	byId('meaning').textContent = mode.meaning(shrunk ? text(shrunk) : '');
 	byId('flame').dataset.value = tree.value;
 	drawKinds(entries.flatMap(({row}) => row.frames));

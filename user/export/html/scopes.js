@@ -64,13 +64,9 @@ function scopeRow(scope) {
 	const row = element('tr', {class: 'row', 'data-scope': scope.name}, ...SCOPE_COLUMNS.map((c) =>
 		element('td', {'data-key': c.key, 'data-label': c.name, 'data-value': c.number(scope)}, c.text(scope))),
 	element('td', {class: 'site'}, element('div', {}, scope.name)));
-	row.addEventListener('click', () => {
-		if (row.classList.toggle('open'))
-			row.after(scopeDetails(scope));
-		else
-			row.nextSibling.remove();
-	});
-	return row;
+	row.addEventListener('click', () => toggleRow(row, () => scopeDetails(scope)));
+	row.setAttribute('aria-expanded', 'false');
+	return byKeys(row);
 }
 
 function drawScopes(targets) {

@@ -53,16 +53,18 @@ function drawSurvey(survey, state, choose) {
 	};
 	const heads = PROCESS_COLUMNS.map((c) => element('th', {}, element('button', {'data-key': c.key,
 		click: () => again({sort: {key: c.key, down: sort.key === c.key ? !sort.down : true}})}, c.name + (sort.key === c.key ? (sort.down ? ' ↓' : ' ↑') : ''))));
-	const table = byId('processes');
+	const table = byId('processes'), focused = document.activeElement?.dataset.pid;
 	table.tHead.replaceChildren(element('tr', {}, element('th', {}, 'PID'), ...heads, element('th', {}, 'Over time'), element('th', {class: 'site'}, 'Process')));
-	table.tBodies[0].replaceChildren(...rows.slice(0, state.most).map((p) => element('tr',
+	table.tBodies[0].replaceChildren(...rows.slice(0, state.most).map((p) => byKeys(element('tr',
 		{class: `row${p === state.chosen ? ' open' : ''}`, 'data-pid': p.pid, click: () => choose(p === state.chosen ? null : p)},
 		element('td', {class: 'soft', 'data-label': 'PID'}, String(p.pid)),
 		...PROCESS_COLUMNS.map((c) => element('td', {class: c.key !== 'now' && p.trend === 'growing' ? 'up' : undefined, 'data-key': c.key, 'data-label': c.name,
 			'data-value': c.number(p), title: c.key === 'trend' ? p.reason : undefined}, c.text(p))),
 		element('td', {class: 'spark', 'data-label': 'Over time'}, processSpark(p)),
 		element('td', {class: 'site'}, element('div', {}, p.comm, p.ended ? element('span', {class: 'inlined'}, 'exited') : '',
-			p.drilled.length ? element('span', {class: 'inlined'}, 'stacks') : '', p.badAccesses.length ? element('span', {class: 'inlined'}, 'bad accesses') : '', element('span', {class: 'place file'}, p.where ?? ''))))));
+			p.drilled.length ? element('span', {class: 'inlined'}, 'stacks') : '', p.badAccesses.length ? element('span', {class: 'inlined'}, 'bad accesses') : '', element('span', {class: 'place file'}, p.where ?? '')))))));
+	if (focused)
+		table.querySelector(`tr.row[data-pid="${focused}"]`)?.focus();
 	const more = byId('more-processes');
 	more.hidden = rows.length <= state.most;
 	more.firstElementChild.textContent = `${countText(Math.min(rows.length, state.most))} of ${plural(rows.length, 'process').replace(/ss$|sss$/, 'sses')}`;

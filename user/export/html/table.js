@@ -99,13 +99,9 @@ function tableRow(entry, number, columns, view) {
 		'data-key': c.key, 'data-label': c.name, 'data-value': c.number(entry, blocks)}, c.text(entry, sums, blocks)));
 	const row = element('tr', {class: 'row', 'data-id': entry.row.id}, element('td', {class: 'soft number'}, String(number)), ...cells,
 		element('td', {class: 'spark', 'data-label': 'Trend'}, spark(entry.row)), element('td', {class: 'site'}, element('div', {}, frameLine(site, term))));
-	row.addEventListener('click', () => {
-		if (row.classList.toggle('open'))
-			row.after(framesRow(entry.row, term, columns.length + 3, latest));
-		else
-			row.nextSibling.remove();
-	});
-	return row;
+	row.addEventListener('click', () => toggleRow(row, () => framesRow(entry.row, term, columns.length + 3, latest)));
+	row.setAttribute('aria-expanded', 'false');
+	return byKeys(row);
 }
 
 // view: {entries, sums, term, sort, since, latest, verdict, blocks, most}; resort(key) and more() are called on clicks.
