@@ -144,9 +144,10 @@ struct target_stats {
 	uint64_t tells_every;
 	/* With config.sample_levels: how many there have been, and how many of their blocks are live. */
 	uint64_t samples, live_samples;
+	uint64_t walks; /* of stacks that the thread did not remember */
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (9 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) == 8 * (10 + LOST_CAUSES), "ABI");
 
 struct live_key {
 	uint64_t address;

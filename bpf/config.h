@@ -30,12 +30,13 @@ struct config {
 	uint32_t sample_levels;
 	uint32_t max_live_target; /* with them: live samples of one target */
 	uint32_t max_slots;
-	uint32_t max_frames;   /* --depth, at most ABI_MAX_FRAMES */
-	uint32_t unwind_flags; /* UNWIND_* of bpf/unwind.h */
-	uint32_t tool;	       /* our own tgid */
-	uint32_t page_size;    /* of memory, in bytes */
-	uint32_t task_storage; /* programs may keep data with a task: kernel >= 5.12 */
-	uint32_t mmap;	       /* mmap and munmap have probes */
+	uint32_t max_frames;	/* --depth, at most ABI_MAX_FRAMES */
+	uint32_t unwind_flags;	/* UNWIND_* of bpf/unwind.h */
+	uint32_t tool;		/* our own tgid */
+	uint32_t page_size;	/* of memory, in bytes */
+	uint32_t task_storage;	/* programs may keep data with a task: kernel >= 5.12 */
+	uint32_t trail_threads; /* how many threads may have room for trails (bpf/unwind_trail.h) */
+	uint32_t mmap;		/* mmap and munmap have probes */
 	uint32_t
 		search_unmapped; /* with them: there is bpf_loop() to search ranges by (kernel >= 5.17) */
 	uint32_t check_frees; /* 0: bad frees are not looked for */
@@ -97,6 +98,7 @@ struct shared {
 	uint64_t code_ends;  /* calls of OP_CODE_END, in whichever process */
 	/* Whose stacks have functions of a runtime: bpf/stack.h. User space takes off what it gives back. */
 	uint32_t managed_slots;
+	uint32_t trail_threads;	  /* threads that have room for trails, of config.trail_threads */
 	uint64_t largest_mapping; /* so far, in bytes; with config.search_unmapped */
 	uint32_t
 		loading; /* user space has the kernel verify programs: whom it lets wait, waits longer */

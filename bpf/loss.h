@@ -21,6 +21,15 @@ static __always_inline void count_lost(uint32_t target_id, enum lost_cause cause
 		__sync_fetch_and_add(&stats->lost[cause], 1);
 }
 
+/* A stack is walked since the thread does not remember it: `-v` says how often that is so. */
+static __always_inline void count_walk(uint32_t target_id)
+{
+	struct target_stats *stats = target_stats_of(target_id);
+
+	if (stats)
+		__sync_fetch_and_add(&stats->walks, 1);
+}
+
 /* For losses that belong to no target: shown with each. */
 static __always_inline void count_lost_anywhere(enum lost_cause cause)
 {

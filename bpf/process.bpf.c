@@ -86,6 +86,10 @@ int on_exit(uint64_t *ctx)
 	uint32_t id, flags;
 
 	bpf_map_delete_elem(&threads, &tid);
+	/* The kernel frees them with the task. */
+	if (config.task_storage &&
+	    bpf_task_storage_get(&thread_trails, bpf_get_current_task_btf(), NULL, 0))
+		__sync_fetch_and_sub(&shared.trail_threads, 1);
 	if ((int)kernel_read(task, signal, live.counter) > 0) {
 		/* Of a process that ends as a whole the others are about to follow. */
 		if (!(kernel_read(task, signal, flags) & SIGNAL_GROUP_EXIT))

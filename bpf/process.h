@@ -13,6 +13,7 @@
 #include "bpf/pool.h"
 #include "bpf/runtime/each.h"
 #include "bpf/unwind.h"
+#include "bpf/unwind_trails_map.h"
 
 /*
  * Programs on raw tracepoints stand in where the kernel refuses those that know the types of their
@@ -146,6 +147,8 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	if (config.task_storage) {
 		bpf_task_storage_delete(&thread_storage, task);
+		if (!bpf_task_storage_delete(&thread_trails, task))
+			__sync_fetch_and_sub(&shared.trail_threads, 1);
 		RUNTIME_LANGUAGES(PROCESS_FORGET_THREAD)
 	}
 	bpf_map_delete_elem(&threads, &tid);

@@ -80,7 +80,7 @@ struct thread_state {
 	struct stack_event event;
 };
 
-/* With what the kernel has in front of it: in pieces of 16 KiB it would take twice the memory. */
-_Static_assert(sizeof(struct thread_state) <= (16 << 10) - 512, "larger than the kernel's pieces");
+/* With what the kernel has in front of it: in pieces of 8 KiB it would take twice the memory. */
+_Static_assert(sizeof(struct thread_state) <= (8 << 10) - 512, "larger than the kernel's pieces");
 
 #endif

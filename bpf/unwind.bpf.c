@@ -4,8 +4,9 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/config.h"
 #include "bpf/kernel_read.h"
+#include "bpf/loss.h"
+#include "bpf/unwind_trails_map.h"
 
 #if defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
@@ -214,6 +215,7 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 
 	if (!state || !event)
 		return 0;
+	count_walk(state->target_id);
 	unwind_begin(state);
 	max = state->max_frames;
 	for (n = 0; n < ABI_MAX_FRAMES; n++) {
@@ -239,32 +241,55 @@ __noinline int unwind_stack(struct unwind_state *state, struct stack_event *even
 }
 
 #ifndef MEMLEAKBPF_MANAGED
+static __always_inline struct unwind_trails *trails_of_thread(uint64_t flags)
+{
+	if (!config.task_storage)
+		return NULL;
+	return bpf_task_storage_get(&thread_trails, bpf_get_current_task_btf(), NULL, flags);
+}
+
+/* Room for the thread's trails; NULL: as many threads have some as may have, or the kernel has no memory. */
+static __always_inline struct unwind_trails *trails_for_thread(void)
+{
+	struct unwind_trails *trails;
+
+	if (*(volatile uint32_t *)&shared.trail_threads >= config.trail_threads)
+		return NULL;
+	trails = trails_of_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (trails)
+		__sync_fetch_and_add(&shared.trail_threads, 1);
+	return trails;
+}
+
 __noinline uint64_t unwind_recall(struct unwind_state *state)
 {
 	const struct unwind_target *target;
-	const struct unwind_trail *trail;
+	const struct unwind_kept *kept;
+	struct unwind_trails *trails;
 
 	if (!state)
 		return ABI_NO_SLOT;
+	trails = trails_of_thread(0);
 	target = unwind_target_of(state);
-	if (!target)
+	if (!trails || !target)
 		return ABI_NO_SLOT;
-	trail = unwind_trail_find(state, *(const volatile uint32_t *)&target->generation);
-	return trail ? trail->number : ABI_NO_SLOT;
+	kept = unwind_trail_find(state, trails, *(const volatile uint32_t *)&target->generation);
+	return kept ? kept->number : ABI_NO_SLOT;
 }
 
 __noinline int unwind_remember(struct unwind_state *state, uint64_t number)
 {
-	struct unwind_trail *trail;
+	struct unwind_trails *trails;
 
 	if (!state || !unwind_trail_is_whole(state))
 		return 0;
-	trail = unwind_trail_replace(state);
-	if (!trail)
-		return 0;
-	state->trail.number = number;
-	return (int)kernel_copy_words((uint64_t *)trail, (const uint64_t *)&state->trail,
-				      sizeof(*trail) / sizeof(uint64_t));
+	state->remembered++;
+	trails = trails_of_thread(0);
+	if (!trails && state->remembered % UNWIND_WALKS_BETWEEN == UNWIND_WALKS_BEFORE_TRAILS)
+		trails = trails_for_thread();
+	if (trails)
+		unwind_trail_keep(state, trails, number);
+	return 0;
 }
 
 /*

@@ -11,11 +11,18 @@
 #define UNWIND_WINDOW_WORDS 64
 /* Rules that a thread remembers; a power of two. */
 #define UNWIND_CACHE_SIZE 64
-/* Whole walks that a thread remembers, a power of two up to 64, and the words that one may have read. */
-#define UNWIND_TRAILS	   16
+/*
+ * Whole walks that a thread remembers (bpf/unwind_trail.h): in sets of so many ways. Powers of two;
+ * the number of a trail fits 8 bits.
+ */
+#define UNWIND_TRAILS	  256
+#define UNWIND_TRAIL_WAYS 8
+/* The words of stack that one walk may have read, and that all trails of a thread hold: powers of two. */
 #define UNWIND_TRAIL_WORDS 64
-/* How far from where it begins, as bits of the distance in bytes. */
+#define UNWIND_TRAIL_ROOM  4096
+/* How far from where a walk begins a word may lie, as bits of the distance in bytes. */
 #define UNWIND_TRAIL_REACH 19
+#define UNWIND_WORD_BITS   48
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
@@ -49,14 +56,41 @@ struct unwind_cached {
  */
 struct unwind_trail {
 	struct unwind_regs regs;
-	uint32_t target_id; /* 0: empty */
+	uint32_t target_id;
 	uint32_t generation;
 	uint32_t count;	  /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
 	uint32_t uses_fp; /* not 0: the first frame pointer mattered; without it, any will do */
 	uint64_t other;	  /* not 0: it depended on more, or on words that are far away */
-	uint64_t number;  /* what the stack was found to be */
-	uint16_t at[UNWIND_TRAIL_WORDS]; /* address - regs.sp, in words */
-	uint64_t words[UNWIND_TRAIL_WORDS];
+	uint64_t words
+		[UNWIND_TRAIL_WORDS]; /* UNWIND_WORD_BITS of each, above them its place: address - regs.sp, in words */
+};
+
+/* A trail that is kept. Its words are in struct unwind_trails. */
+struct unwind_kept {
+	struct unwind_regs regs;
+	uint32_t target_id; /* 0: empty */
+	uint32_t generation;
+	uint64_t number; /* what the stack was found to be */
+	uint64_t start;	 /* unwind_trails.used when its words were written */
+	uint16_t count;	 /* words */
+	uint8_t uses_fp;
+	uint8_t pad;
+	uint32_t tag; /* of unwind_state.key: all ways of a set are looked through by it */
+};
+
+/*
+ * The trails of a thread. The room for words is filled round and round, whichever trail they belong
+ * to: as most walks read a few words only, it holds several times more of them than if each had
+ * room for the longest. Whose words have been written over since is forgotten. Starts as all zeros.
+ */
+struct unwind_trails {
+	uint64_t used; /* words written so far */
+	uint8_t last;  /* the trail that was taken last */
+	uint8_t pad[7];
+	uint8_t next[UNWIND_TRAILS]; /* which was taken after this one */
+	struct unwind_kept kept[UNWIND_TRAILS];
+	/* As in struct unwind_trail. The last one's go on behind the end. */
+	uint64_t words[UNWIND_TRAIL_ROOM + UNWIND_TRAIL_WORDS];
 };
 
 /*
@@ -96,9 +130,9 @@ struct unwind_state {
 	uint64_t window[UNWIND_WINDOW_WORDS];
 	struct unwind_cached cache[UNWIND_CACHE_SIZE];
 	struct unwind_trail trail; /* of this walk */
-	/* In pairs: where a walk begins says which; a bit of `newer` for each, which of the two was used last. */
-	struct unwind_trail trails[UNWIND_TRAILS];
-	uint64_t newer;
+	/* Where its trail is to be kept: unwind_trail_find(); 0: nobody has looked for it. */
+	uint64_t key;
+	uint64_t remembered;		    /* walks whose trail was to be kept, kept or not */
 	const struct unwind_memory *memory; /* in user space: where tables and stack are */
 };
 
@@ -162,6 +196,11 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
  * the same wherever things are mapped; never 0. Returns the number of frames.
  */
 int unwind_stack(struct unwind_state *state, struct stack_event *event);
+
+/* A thread that walks so often gets room for its trails: most threads never do. */
+#define UNWIND_WALKS_BEFORE_TRAILS 8
+/* Where it could not be had, it is tried again after so many walks more. */
+#define UNWIND_WALKS_BETWEEN 256
 
 /*
  * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that

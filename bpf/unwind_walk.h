@@ -10,6 +10,7 @@
 #include "bpf/unwind_compute.h"
 #include "bpf/unwind_host.h"
 #include "bpf/unwind_search.h"
+#include "bpf/unwind_words.h"
 
 /* What became of a frame. */
 enum unwind_outcome {
@@ -28,14 +29,11 @@ enum unwind_outcome {
 #define UNWIND_SIGNAL_LR (312 + 8 * 30)
 #define UNWIND_SIGNAL_SP (312 + 8 * 31)
 #define UNWIND_SIGNAL_PC (312 + 8 * 32)
-#define UNWIND_ADDRESS_MASK \
-	0x0000ffffffffffffull /* what pointer authentication leaves of an address */
 #else
 /* In the ucontext that rsp points to once the handler has returned. */
-#define UNWIND_SIGNAL_FP    120
-#define UNWIND_SIGNAL_SP    160
-#define UNWIND_SIGNAL_PC    168
-#define UNWIND_ADDRESS_MASK 0xffffffffffffffffull
+#define UNWIND_SIGNAL_FP 120
+#define UNWIND_SIGNAL_SP 160
+#define UNWIND_SIGNAL_PC 168
 #endif
 
 /* struct unwind_state.weak */
@@ -47,80 +45,6 @@ enum unwind_outcome {
  * runs returns to, which lies in code that is made while the program runs, as both do: no other is believed.
  */
 #define UNWIND_PUSHED_MAX (64u << 10)
-
-/* The walk depends on this word of the stack. Without branches, since the verifier follows each. */
-static __always_inline void unwind_note(struct unwind_state *state, uint64_t address, uint64_t word)
-{
-	struct unwind_trail *trail = &state->trail;
-	uint64_t offset = address - trail->regs.sp, i = trail->count & (UNWIND_TRAIL_WORDS - 1);
-
-	trail->at[i] = (uint16_t)(offset / 8);
-	trail->words[i] = word;
-	trail->count++;
-	trail->other |= offset >> UNWIND_TRAIL_REACH | (offset & 7) | (address & 7);
-}
-
-/* The walk depends on more than words of the stack. */
-static __always_inline void unwind_note_other(struct unwind_state *state)
-{
-	state->trail.other = 1;
-}
-
-/* Reads a word of the stack, through the window. */
-static __always_inline int unwind_peek(struct unwind_state *state, uint64_t address, uint64_t *to)
-{
-	uint64_t offset = address - state->window_at;
-
-	if (address & 7)
-		return unwind_read(state, to, sizeof(*to), address);
-	if (!state->window_at || offset >= sizeof(state->window)) {
-		if (unwind_read(state, state->window, sizeof(state->window), address)) {
-			/* Near the end of the stack the window does not fit. */
-			state->window_at = 0;
-			return unwind_read(state, to, sizeof(*to), address);
-		}
-		state->window_at = address;
-		offset = 0;
-	}
-	*to = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
-	return 0;
-}
-
-static __always_inline int unwind_read_word(struct unwind_state *state, uint64_t address,
-					    uint64_t *to)
-{
-	int err = unwind_peek(state, address, to);
-
-	if (err)
-		unwind_note_other(state);
-	else
-		unwind_note(state, address, *to);
-	return err;
-}
-
-/*
- * Reads the frame pointer if it is still in memory. Apart from the window, which moves upwards
- * only.
- */
-static __always_inline int unwind_need_fp(struct unwind_state *state)
-{
-	uint64_t at = state->fp_at, offset = at - state->window_at;
-
-	if (!at) {
-		state->trail.uses_fp |= state->first_fp;
-		return 0;
-	}
-	state->fp_at = 0;
-	state->first_fp = 0;
-	if (state->window_at && !(at & 7) && offset < sizeof(state->window)) {
-		state->regs.fp = state->window[(offset / 8) & (UNWIND_WINDOW_WORDS - 1)];
-	} else if (unwind_read(state, &state->regs.fp, sizeof(state->regs.fp), at)) {
-		unwind_note_other(state);
-		return -1;
-	}
-	unwind_note(state, at, state->regs.fp);
-	return 0;
-}
 
 static __always_inline int unwind_stop(struct unwind_state *state, uint8_t end)
 {
@@ -185,7 +109,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 #ifdef UNWIND_AARCH64
 		return unwind_go(state, sp, state->regs.lr);
 #else
-		if (unwind_read_word(state, sp, &pc))
+		if (unwind_read_return(state, sp, &pc))
 			return unwind_stop(state, STACK_END_READ_FAULT);
 		return unwind_go(state, sp + 8, pc);
 #endif
@@ -197,7 +121,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc, true))
 		return unwind_stop(state, STACK_END_COMPLETE);
 	if (unwind_is_trampoline(state)) {
-		if (unwind_read_word(state, sp + 8, &pc))
+		if (unwind_read_return(state, sp + 8, &pc))
 			return unwind_stop(state, STACK_END_READ_FAULT);
 		return unwind_go(state, sp + 16, pc);
 	}
@@ -208,7 +132,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 		return unwind_stop(state, STACK_END_COMPLETE);
 	if ((fp & 7) || fp < sp)
 		return unwind_stop(state, STACK_END_NO_ROWS);
-	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_word(state, fp + 8, &pc))
+	if (unwind_read_word(state, fp, &state->regs.fp) || unwind_read_return(state, fp + 8, &pc))
 		return unwind_stop(state, STACK_END_NO_ROWS);
 	state->first_fp = 0;
 	state->weak = UNWIND_WEAK;
@@ -226,7 +150,7 @@ static __always_inline int unwind_sized(struct unwind_state *state, uint32_t siz
 {
 	uint64_t cfa = state->regs.sp + size, pc = 0;
 
-	if (unwind_read_word(state, cfa - 8, &pc))
+	if (unwind_read_return(state, cfa - 8, &pc))
 		return unwind_stop(state, STACK_END_READ_FAULT);
 	state->fp_at = cfa - 16;
 	return unwind_go(state, cfa, pc);
@@ -242,7 +166,7 @@ static __always_inline int unwind_interpreted(struct unwind_state *state)
 	int outcome;
 
 	if ((fp & 7) || fp < state->regs.sp || unwind_read_word(state, fp - 8, &before) ||
-	    unwind_read_word(state, fp + 8, &pc))
+	    unwind_read_return(state, fp + 8, &pc))
 		return unwind_stop(state, STACK_END_NO_ROWS);
 	state->fp_at = fp;
 	outcome = unwind_go(state, fp + 16, pc);
@@ -337,7 +261,7 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 		if (!state->exact)
 			return unwind_stop(state, STACK_END_BAD_PC);
 		pc = state->regs.lr;
-	} else if (unwind_read_word(state, cfa + (int64_t)rule->ra_off, &pc)) {
+	} else if (unwind_read_return(state, cfa + (int64_t)rule->ra_off, &pc)) {
 		return unwind_stop(state, STACK_END_READ_FAULT);
 	}
 	if (rule->fp == UNWIND_FP_FP) {

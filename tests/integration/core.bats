@@ -73,6 +73,18 @@ twin_paths() {
 	end_target
 }
 
+# Few stacks are walked anew where a program allocates through a function of its own, from 64 callers in a random order.
+@test "a thread remembers the stacks of 64 callers of one function" {
+	start_target "$TARGETS/callers.nofp"
+	attach -v
+	tell go
+	snap
+	holds '[.stacks[] | select(.frames[1].function == "take")] | length == 64 and (map(.live.count) | add) == 20000'
+	end_target
+	walked=$(sed -nE 's/.*: 20000 allocations, the stacks of ([0-9]+) walked.*/\1/p' "$D/tool.err" | tail -n 1)
+	[[ $walked -ge 64 && $walked -le 1000 ]] || fail "$walked stacks were walked"
+}
+
 @test "stacks that differ in one word far up are told apart, however often they take turns" {
 	twin_paths paths
 	clean

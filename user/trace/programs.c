@@ -130,6 +130,7 @@ static void programs_choose_rest(struct memleakbpf *skel, const struct trace_opt
 	bpf_map__set_autocreate(skel->maps.holds, hold);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, options->old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);
+	bpf_map__set_autocreate(skel->maps.thread_trails, options->task_storage);
 	RUNTIME_LANGUAGES(PROGRAMS_CHOOSE_THREADS)
 }
 

@@ -2,6 +2,7 @@
 #include "user/trace/reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -272,6 +273,18 @@ static void reader_fill_losses(struct snapshot *snapshot, const struct trace *tr
 	}
 }
 
+/* How often the stacks of allocations had to be walked: threads remember those that they had before. */
+static void reader_tell_walks(const struct snapshot *snapshot, const struct target_stats *stats)
+{
+	uint64_t walks = stats->walks, allocations = snapshot->alloc.count;
+
+	if (allocations)
+		log_debug("process %d (%s): %" PRIu64 " allocations, the stacks of %" PRIu64
+			  " walked (%.2f %%)",
+			  snapshot->pid, snapshot->comm, allocations, walks,
+			  100.0 * (double)walks / (double)allocations);
+}
+
 /* Without memory they are unknown. */
 static struct module_maps *reader_copy_maps(const struct image *image)
 {
@@ -434,6 +447,8 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
 		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
+	if (!trace->options.old)
+		reader_tell_walks(s, slots_stats(trace, target->id));
 	target_add_lost(target, s->lost);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");

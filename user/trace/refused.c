@@ -206,12 +206,11 @@ static const struct refused_row rows[] = {
 	{
 		.what = "task_storage",
 		.programs = "",
-		.maps = "thread_storage" RUNTIME_LANGUAGES(REFUSED_THREADS),
+		.maps = "thread_storage thread_trails" RUNTIME_LANGUAGES(REFUSED_THREADS),
 		.purpose = "what is known of each thread",
 		.instead = without_task_storage,
-		.costs =
-			"each probe takes some 20 ns longer, and stacks have no functions of Java, "
-			"Python, JavaScript, Ruby, PHP and Perl",
+		.costs = "each probe walks its stack anew, and stacks have no functions of Java, "
+			 "Python, JavaScript, Ruby, PHP and Perl",
 	},
 	{
 		.what = "told_samples",

@@ -109,6 +109,14 @@ static int trace_configure_figures(struct trace *trace)
 	return figures_new(&options, &maps, &skel->rodata->config, &trace->figures);
 }
 
+/* Together the trails of all threads take a 64th of the machine's memory at most. */
+static uint32_t trace_trail_threads(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_size();
+
+	return (uint32_t)(memory / 64 / sizeof(struct unwind_trails));
+}
+
 static int trace_configure(struct trace *trace)
 {
 	const struct trace_options *o = &trace->options;
@@ -128,6 +136,7 @@ static int trace_configure(struct trace *trace)
 		.unwind_flags = o->frame_pointers ? UNWIND_FP_ONLY : 0,
 		.tool = (uint32_t)getpid(),
 		.task_storage = o->task_storage,
+		.trail_threads = trace_trail_threads(),
 		.managed_later = o->managed_later,
 		.loops = o->loops,
 		.typed_reads = o->typed_reads,

@@ -28,6 +28,7 @@ static int read_stack(void *to, uint32_t size, uint64_t address)
 }
 
 static struct unwind_memory memory = {.read = read_stack};
+static struct unwind_trails trails;
 
 static int start(void **test_state)
 {
@@ -35,6 +36,7 @@ static int start(void **test_state)
 
 	if (!state)
 		return -1;
+	memset(&trails, 0, sizeof(trails));
 	state->memory = &memory;
 	state->target_id = TARGET;
 	for (size_t i = 0; i < sizeof(stack) / sizeof(stack[0]); i++)
@@ -60,28 +62,24 @@ static void walk_begin(struct unwind_state *state)
 	unwind_note(state, BASE, stack[0]);
 }
 
-/* A walk that depends on the stack's first word and the caller's, as they are. */
-static void walk(struct unwind_state *state, uint64_t number)
-{
-	struct unwind_trail *trail;
-
-	walk_begin(state);
-	unwind_note(state, BASE + 8 * CALLER, stack[CALLER]);
-	assert_true(unwind_trail_is_whole(state));
-	trail = unwind_trail_replace(state);
-	assert_non_null(trail);
-	state->trail.number = number;
-	*trail = state->trail;
-}
-
 /* What is known of the stack as it is; 0: nothing. */
 static uint64_t known(struct unwind_state *state, uint32_t generation)
 {
-	const struct unwind_trail *trail;
+	const struct unwind_kept *kept;
 
 	state->regs = (struct unwind_regs){.pc = PC, .sp = BASE, .fp = 2};
-	trail = unwind_trail_find(state, generation);
-	return trail ? trail->number : 0;
+	kept = unwind_trail_find(state, &trails, generation);
+	return kept ? kept->number : 0;
+}
+
+/* A walk that depends on the stack's first word and the caller's, as they are. Nothing is known of it. */
+static void walk(struct unwind_state *state, uint64_t number)
+{
+	assert_int_equal(known(state, GENERATION), 0);
+	walk_begin(state);
+	unwind_note(state, BASE + 8 * CALLER, stack[CALLER]);
+	assert_true(unwind_trail_is_whole(state));
+	unwind_trail_keep(state, &trails, number);
 }
 
 static uint64_t known_from(struct unwind_state *state, uint64_t caller)
@@ -90,8 +88,30 @@ static uint64_t known_from(struct unwind_state *state, uint64_t caller)
 	return known(state, GENERATION);
 }
 
-/* A place that a program allocates in from two callers by turns: neither takes the other's room. */
-static void test_two_callers(void **test_state)
+/* A function of a program's own that allocates (zmalloc): as many callers as a set has ways are remembered, in any order. */
+static void test_callers_of_one_place(void **test_state)
+{
+	struct unwind_state *state = *test_state;
+
+	for (uint64_t i = 0; i < UNWIND_TRAIL_WAYS; i++) {
+		stack[CALLER] = 100 + i;
+		walk(state, 1 + i);
+	}
+	for (uint64_t i = 0; i < 4ull * UNWIND_TRAIL_WAYS; i++) {
+		uint64_t caller = i * 5 % UNWIND_TRAIL_WAYS;
+
+		assert_int_equal(known_from(state, 100 + caller), 1 + caller);
+	}
+	/* One more comes in place of the one that was walked first. */
+	assert_int_equal(known_from(state, 200), 0);
+	walk(state, 50);
+	assert_int_equal(known_from(state, 200), 50);
+	assert_int_equal(known_from(state, 100), 0);
+	assert_int_equal(known_from(state, 101), 2);
+}
+
+/* What followed a trail before is looked at first: two by turns are found without their set. */
+static void test_one_after_the_other(void **test_state)
 {
 	struct unwind_state *state = *test_state;
 
@@ -99,20 +119,16 @@ static void test_two_callers(void **test_state)
 	walk(state, 1);
 	stack[CALLER] = 200;
 	walk(state, 2);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(known_from(state, 100), 1);
-		assert_int_equal(known_from(state, 200), 2);
+	assert_int_equal(known_from(state, 100), 1);
+	assert_int_equal(known_from(state, 200), 2);
+	for (int i = 0; i < 6; i++) {
+		state->key = 0;
+		assert_int_equal(known_from(state, i % 2 ? 200 : 100), i % 2 ? 2 : 1);
+		assert_int_equal(state->key, 0); /* nobody has computed it */
 	}
-	/* A third one comes in place of that which was not used last. */
-	assert_int_equal(known_from(state, 100), 1);
-	assert_int_equal(known_from(state, 300), 0);
-	walk(state, 3);
-	assert_int_equal(known_from(state, 200), 0);
-	assert_int_equal(known_from(state, 100), 1);
-	assert_int_equal(known_from(state, 300), 3);
 }
 
-/* As many places as there are trails, in a program at work: most are remembered, wherever they fall. */
+/* Half as many places as there are trails: nearly all are remembered, wherever they fall. */
 static void test_places(void **test_state)
 {
 	struct unwind_state *state = *test_state;
@@ -126,7 +142,54 @@ static void test_places(void **test_state)
 		stack[0] = top;
 		found += known(state, GENERATION) == top;
 	}
-	assert_in_range(found, UNWIND_TRAILS / 2 - 2, UNWIND_TRAILS / 2);
+	assert_in_range(found, UNWIND_TRAILS / 2 * 9 / 10, UNWIND_TRAILS / 2);
+}
+
+/* A walk that has read as many words as a trail may have. The stack's first word is `top`. */
+static void walk_far(struct unwind_state *state, uint64_t top)
+{
+	stack[0] = top;
+	if (known(state, GENERATION))
+		return;
+	walk_begin(state);
+	for (int i = 1; i < UNWIND_TRAIL_WORDS; i++)
+		unwind_note(state, BASE + 8ull * (uint64_t)i, stack[i]);
+	unwind_trail_keep(state, &trails, top);
+}
+
+/*
+ * The room for words goes round: a trail is found with its own words, or not at all. The stack's second word tells the
+ * walks of even tops from those of odd ones, and nothing else does: with another's words a trail would be found all the same.
+ */
+static void test_words_written_over(void **test_state)
+{
+	struct unwind_state *state = *test_state;
+	uint64_t first = 1000, lap = UNWIND_TRAIL_ROOM / UNWIND_TRAIL_WORDS;
+
+	stack[0] = first;
+	walk(state, first); /* two words: the others do not lie at multiples of their length */
+	for (uint64_t i = 1; i <= lap - 1; i++)
+		walk_far(state, first + i);
+	stack[0] = first;
+	assert_int_equal(known(state, GENERATION), first);
+	walk_far(state, first + lap);
+	stack[0] = first;
+	assert_int_equal(known(state, GENERATION), 0);
+	for (uint64_t i = 1; i < 40 * lap; i++) {
+		uint64_t number;
+
+		walk_far(state, first + i);
+		stack[0] = first + i / 2;
+		stack[1] += 7;
+		number = known(state, GENERATION);
+		stack[1] -= 7;
+		assert_int_equal(number, 0);
+		number = known(state, GENERATION);
+		assert_true(!number || number == first + i / 2);
+	}
+	/* What was walked last is there. */
+	stack[0] = first + 40 * lap - 1;
+	assert_int_equal(known(state, GENERATION), first + 40 * lap - 1);
 }
 
 static void test_what_it_depended_on(void **test_state)
@@ -145,6 +208,21 @@ static void test_what_it_depended_on(void **test_state)
 	assert_int_equal(known(state, GENERATION), 1);
 	stack[CALLER]++;
 	assert_int_equal(known(state, GENERATION), 0);
+}
+
+/* A trail holds addresses: of a word with more bits, it could not tell whether it is the same. */
+static void test_wide_words(void **test_state)
+{
+	struct unwind_state *state = *test_state;
+
+	for (int bit = UNWIND_WORD_BITS; bit < 64; bit++) {
+		walk_begin(state);
+		unwind_note(state, BASE + 8, 1ull << bit);
+		assert_false(unwind_trail_is_whole(state));
+	}
+	stack[CALLER] = (1ull << UNWIND_WORD_BITS) - 1;
+	walk(state, 5);
+	assert_int_equal(known(state, GENERATION), 5);
 }
 
 static void assert_not_kept(struct unwind_state *state, uint64_t address)
@@ -181,9 +259,12 @@ static void test_out_of_reach(void **test_state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_two_callers, start, stop),
+		cmocka_unit_test_setup_teardown(test_callers_of_one_place, start, stop),
+		cmocka_unit_test_setup_teardown(test_one_after_the_other, start, stop),
 		cmocka_unit_test_setup_teardown(test_places, start, stop),
+		cmocka_unit_test_setup_teardown(test_words_written_over, start, stop),
 		cmocka_unit_test_setup_teardown(test_what_it_depended_on, start, stop),
+		cmocka_unit_test_setup_teardown(test_wide_words, start, stop),
 		cmocka_unit_test_setup_teardown(test_out_of_reach, start, stop),
 	};
 
