@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Values one behind the other in bytes: a reader that never leaves them, whatever they say, and a writer
- * that makes room. Numbers are little-endian, as on every machine that we run on.
+ * Reads and writes values that lie one behind the other in bytes. The reader never leaves the
+ * bytes, whatever they say; the writer makes room. Numbers are little-endian, as on every machine
+ * that we run on.
  */
 #ifndef MEMLEAKBPF_BASE_BYTES_H
 #define MEMLEAKBPF_BASE_BYTES_H
@@ -11,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Bytes that stay the caller's. What would go past the end is zeros, sets `bad` and is the end; callers
- * may set it as well: nothing more is read then.
+ * The bytes stay the caller's. A read past the end gives zeros, sets `bad` and moves to the end.
+ * Callers may set `bad` as well: nothing more is read then.
  */
 struct bytes_reader {
 	const uint8_t *p, *end;
@@ -24,7 +25,7 @@ static inline size_t bytes_left(const struct bytes_reader *r)
 	return (size_t)(r->end - r->p);
 }
 
-/* Where the next `len` bytes begin, which are passed over; NULL and `bad` if there are not so many. */
+/* Passes over `len` bytes and returns where they begin; NULL and `bad` if fewer are left. */
 const uint8_t *bytes_take(struct bytes_reader *r, size_t len);
 
 void bytes_get(struct bytes_reader *r, void *out, size_t len);
@@ -41,8 +42,8 @@ static inline uint64_t bytes_get_64(struct bytes_reader *r)
 }
 
 /*
- * All zero is an empty one. After a failed allocation nothing more is added and `failed` stays true. The
- * bytes are the caller's to free().
+ * An empty writer is all zero. After a failed allocation nothing more is added and `failed` stays
+ * true. The caller frees the bytes with free().
  */
 struct bytes_writer {
 	uint8_t *bytes;

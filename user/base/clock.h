@@ -34,17 +34,19 @@ static inline struct timespec ns_timespec(uint64_t ns)
 }
 
 /*
- * A descriptor that can be read every `interval_ns` (CLOCK_MONOTONIC), never with 0; nonblocking,
- * the caller's to close. -errno, logged.
+ * Opens a descriptor that can be read every `interval_ns` (CLOCK_MONOTONIC), with 0 never. It is
+ * nonblocking and the caller's to close. -errno, logged.
  */
 int timer_open(uint64_t interval_ns);
 
-/* When a duration from now on is over, by monotonic_ns(); 0 never is: UINT64_MAX. */
+/*
+ * Returns when a duration that begins now is over, by monotonic_ns(). 0 is never over: UINT64_MAX.
+ */
 uint64_t clock_end_ns(uint64_t duration_ns);
 
 /*
- * How long to wait until then, for poll(2): rounded up, and an hour at most. 0: it has come; -1: it
- * never does.
+ * Returns how long poll(2) has to wait until then: rounded up, an hour at most. 0: the time has
+ * come; -1: it never does.
  */
 int clock_wait_ms(uint64_t end_ns);
 

@@ -11,7 +11,7 @@
 
 #define FNV1A_BASIS 0xcbf29ce484222325ULL
 
-/* Goes on with a hash: FNV1A_BASIS, or what was returned for the bytes before these. */
+/* Adds bytes to a hash: FNV1A_BASIS, or the result for the bytes before these. */
 static inline uint64_t fnv1a(uint64_t hash, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;

@@ -11,7 +11,7 @@
 void json_begin(struct json *json, FILE *out, enum json_place place)
 {
 	*json = (struct json){.out = out, .place = place};
-	/* One thread writes; a lock for each character would be most of the time that it takes. */
+	/* One thread writes; a lock for each character would take most of the time. */
 	__fsetlocking(out, FSETLOCKING_BYCALLER);
 }
 
@@ -57,7 +57,10 @@ static void json_put_string(const struct json *json, const char *text, size_t le
 		} else if (text < end) {
 			struct text_piece piece = text_next(&text, &rules[json->place]);
 
-			/* A reader has it as it was, a terminal that the line is shown on does not. */
+			/*
+			 * JSON readers get the character as it was; a terminal that shows the line
+			 * does not.
+			 */
 			if (text_is_harmful(piece.point))
 				json_put_escape(json, piece.point);
 			else
@@ -110,7 +113,7 @@ void json_end(struct json *json)
 	putc(json->arrays & 1ull << json->depth-- ? ']' : '}', json->out);
 }
 
-/* Decimal digits without fprintf(3), of which a large document would take most of its time. */
+/* Writes decimal digits without fprintf(3), which would take most of a large document's time. */
 static void json_put_digits(const struct json *json, uint64_t value)
 {
 	char digits[20];

@@ -106,8 +106,8 @@ const char *linkage_user_note(void)
 }
 
 /*
- * The linker's --wrap puts this in place of dlopen(), for libdw's client of debuginfod as well. A library that
- * could be loaded would bring a second C library, or want the very one that is linked here.
+ * The linker's --wrap puts this in place of dlopen(), for libdw's client of debuginfod as well. A
+ * loaded library would bring a second C library, or want the very one that is linked here.
  */
 void *__wrap_dlopen(const char *file, int mode);
 void *__wrap_dlopen(const char *file, int mode)
@@ -117,7 +117,7 @@ void *__wrap_dlopen(const char *file, int mode)
 	return NULL;
 }
 
-/* What the build machine has: lines NAME DESCRIPTION with a 0 at their end; and a locale. */
+/* Taken from the build machine: lines NAME DESCRIPTION with a 0 at their end, and a locale. */
 __asm__(".pushsection .rodata\n"
 	"linkage_terminals: .incbin \"terminals\"\n"
 	".byte 0\n"
@@ -142,7 +142,10 @@ bool linkage_terminal(const char *name)
 	return false;
 }
 
-/* A file system that no path leads to, so that nothing is left when we are killed. -1: we may not make one. */
+/*
+ * Makes a file system that no path leads to, so that nothing is left when we are killed. -1: we may
+ * not make one.
+ */
 static int linkage_new_directory(void)
 {
 	_cleanup_close_ int context = fsopen("tmpfs", FSOPEN_CLOEXEC);

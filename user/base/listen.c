@@ -62,7 +62,7 @@ bool listen_is_loopback(const struct sockaddr_storage *address)
 	return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 }
 
-/* Of a valid one, without its port. */
+/* The length of a valid Host header without its port. */
 static size_t listen_host_length(const char *host)
 {
 	return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
@@ -91,7 +91,7 @@ bool listen_host_is(const char *host, const char *name)
 
 	if (len == strlen(name) && !strncasecmp(host, name, len))
 		return true;
-	/* Only what is written as a number is one: no name is looked up. */
+	/* Only an address that is written as a number counts: no name is looked up. */
 	if (!len || len >= sizeof(text) - 2 || !strncmp(host, "localhost", len))
 		return false;
 	snprintf(text, sizeof(text), "%.*s:1", (int)len, host);
@@ -100,7 +100,7 @@ bool listen_host_is(const char *host, const char *name)
 
 unsigned listen_port(const struct sockaddr_storage *address)
 {
-	/* At the same place for both families. */
+	/* The port is at the same place for both families. */
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 

@@ -9,9 +9,9 @@
 #define LISTEN_TEXT_MAX 64
 
 /*
- * "127.0.0.1:9435", "[::1]:9435", "localhost:9435"; ":9435" is the IPv4 loopback's, since nobody is
- * to be served who was not named. Port 0: any that is free. Names are not looked up. 0 and
- * *address, or -EINVAL with it untouched.
+ * Parses "127.0.0.1:9435", "[::1]:9435", "localhost:9435". ":9435" is the IPv4 loopback's: we serve
+ * nobody who was not named. Port 0: any free port. Names are not looked up. 0 and *address, or
+ * -EINVAL with it untouched.
  */
 int listen_parse(const char *text, struct sockaddr_storage *address);
 

@@ -27,7 +27,7 @@ enum log_level log_get_level(void)
 	return max_level;
 }
 
-/* Names read from a target are in it, with whatever they hold for a terminal. */
+/* Cleans a line: names read from a target are in it, with whatever they hold for a terminal. */
 static void log_clean(char *line)
 {
 	text_copy(line, SIZE_MAX, line, SIZE_MAX, &text_for_terminal);

@@ -22,8 +22,8 @@ enum log_level log_get_level(void);
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * For what may take a second or more: a line on a terminal, and nowhere else, that is gone with the
- * next message, the next progress or log_progress_end().
+ * Shows the progress of work that may take a second or more: a line on a terminal, and nowhere
+ * else. The next message, the next progress or log_progress_end() erases it.
  */
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_progress_end(void);

@@ -13,13 +13,13 @@ struct packed {
 	unsigned width; /* bits of each, at most 57: with up to 7 before it, it lies in 8 bytes */
 };
 
-/* How many bytes an array of `count` takes; the last one is written as 8 bytes. */
+/* Returns how many bytes an array of `count` takes; the last number is written as 8 bytes. */
 static inline size_t packed_bytes(size_t count, unsigned width)
 {
 	return (size_t)(((unsigned __int128)count * width + 7) / 8) + 8;
 }
 
-/* The width for numbers up to that one, which is below 2^57. */
+/* Returns the width for numbers up to `largest`, which is below 2^57. */
 static inline unsigned packed_width(uint64_t largest)
 {
 	return largest ? 64 - (unsigned)__builtin_clzll(largest) : 1;
@@ -34,7 +34,7 @@ static inline uint64_t packed_get(const struct packed *array, size_t i)
 	return word >> bit % 8 & ((1ull << array->width) - 1);
 }
 
-/* Of a value that takes more bits the lowest are kept: the others are its neighbour's. */
+/* Keeps the lowest bits of a value that takes more: the others are its neighbour's. */
 static inline void packed_set(struct packed *array, size_t i, uint64_t value)
 {
 	const uint64_t bit = (uint64_t)i * array->width;

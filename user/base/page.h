@@ -12,7 +12,7 @@ static inline uint64_t page_size(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The beginning of the page of that size, and the end of it where it is not at a beginning. */
+/* Round an address down or up to the beginning of a page; `page` is the size of a page. */
 static inline uint64_t page_down(uint64_t address, uint64_t page)
 {
 	return address & ~(page - 1);

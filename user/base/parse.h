@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Numbers as people write them: durations, sizes, counts, lists of PIDs; and back to text. Parsers
- * take the whole text or nothing: 0 and *out set, or -EINVAL (not a number of this kind, or out of
- * range) with *out untouched. They log nothing: the caller knows which option the text came from.
+ * take the whole text or nothing: 0 and *out set, or -EINVAL with *out untouched. -EINVAL: not a
+ * number of this kind, or out of range. They log nothing: the caller knows which option the text
+ * came from.
  */
 #ifndef MEMLEAKBPF_BASE_PARSE_H
 #define MEMLEAKBPF_BASE_PARSE_H
@@ -21,8 +22,8 @@ int parse_duration(const char *text, uint64_t *ns);
 int parse_size(const char *text, uint64_t *bytes);
 
 /*
- * "2026-01-02T03:04:05" or with a space instead of T, local time; with a Z at the end UTC; to
- * nanoseconds since the epoch.
+ * Parses "2026-01-02T03:04:05", or with a space instead of T: local time, UTC with a Z at the end.
+ * To nanoseconds since the epoch.
  */
 int parse_date(const char *text, uint64_t *ns);
 
@@ -30,9 +31,9 @@ int parse_date(const char *text, uint64_t *ns);
 int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *count);
 
 /*
- * "12" or "12,34": adds each PID that is not in (*pids)[0..*count) yet. *pids is grown with realloc
- * and stays the caller's to free, whatever the result. -ENOMEM besides -EINVAL; after an error the
- * PIDs already read stay in the list.
+ * "12" or "12,34": adds each PID that is not in (*pids)[0..*count) yet. *pids grows with realloc
+ * and stays the caller's to free, whatever the result. -EINVAL or -ENOMEM; after an error the PIDs
+ * already read stay in the list.
  */
 int parse_pids(const char *text, pid_t **pids, size_t *count);
 
@@ -49,7 +50,7 @@ char *format_bytes_signed(char buf[static FORMAT_BYTES_MAX], int64_t bytes);
 /* "512", "2.5K", "44M", "1.2G": at most five characters, as ps and top have them. Returns buf. */
 char *format_bytes_short(char buf[static FORMAT_BYTES_MAX], double bytes);
 
-/* "+44M", "-2.5K"; "0" of what is less than a byte. Returns buf. */
+/* "+44M", "-2.5K"; "0" for less than a byte. Returns buf. */
 char *format_bytes_short_signed(char buf[static FORMAT_BYTES_MAX], double bytes);
 
 /*

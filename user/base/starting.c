@@ -12,7 +12,7 @@ static void starting_set(sigset_t *set)
 		sigaddset(set, signals[i]);
 }
 
-/* A shell has what it starts in the background ignore SIGINT, which the loop takes all the same. */
+/* A shell makes its background commands ignore SIGINT; the loop takes it all the same. */
 void starting_begin(struct starting *before)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -27,7 +27,7 @@ void starting_begin(struct starting *before)
 void starting_end(const struct starting *before)
 {
 	sigprocmask(SIG_SETMASK, &before->mask, NULL);
-	/* What is ignored from now on would be lost. */
+	/* A signal that is ignored from now on would be lost. */
 	starting_obey();
 	for (size_t i = 0; i < STARTING_SIGNALS; i++)
 		sigaction(signals[i], &before->actions[i], NULL);

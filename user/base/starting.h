@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * While the tool starts nothing depends on it yet: a signal that ends it is obeyed at once then, and not
- * when the loop comes to it. Its signals are blocked (user/session/loop_events.h), so what takes long is
- * either made to end by them, or looks for them between its steps.
+ * While the tool starts, nothing depends on it yet. So a signal that ends it takes effect at once,
+ * and not when the loop comes to it. The signals are blocked (user/session/loop_events.h): long
+ * work either lets them end the process, or looks for them between its steps.
  */
 #ifndef MEMLEAKBPF_BASE_STARTING_H
 #define MEMLEAKBPF_BASE_STARTING_H
@@ -18,17 +18,17 @@ struct starting {
 };
 
 /*
- * From here to starting_end() SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process, by themselves: those
- * too that it was born ignoring. What it holds by then the kernel must be able to take back, as after
- * SIGKILL; no thread and no process may be made that lives on.
+ * From here to starting_end() SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process by themselves,
+ * even those that it was born ignoring. The kernel must be able to take back all that the process
+ * holds by then, as after SIGKILL. Make no thread and no process that lives on.
  */
 void starting_begin(struct starting *before);
 void starting_end(const struct starting *before);
 
-/* Is one of them there, blocked? */
+/* Is one of these signals pending, blocked? */
 bool starting_is_cancelled(void);
 
-/* Ends the process by the one that is there. Returns where none is. */
+/* Ends the process by the pending signal. Returns where none is pending. */
 void starting_obey(void);
 
 #endif

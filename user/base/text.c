@@ -6,7 +6,7 @@
 
 const struct text_rules text_for_terminal = {.harmful = "?", .invalid = "?"};
 
-/* Of `len` bytes, more than 0; *used is how many the code point takes. */
+/* Decodes the first code point of `len` bytes, more than 0; *used is how many it takes. */
 static uint32_t utf8_decode(const char *text, size_t len, size_t *used)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -89,7 +89,7 @@ struct text_piece text_next(const char **text, const struct text_rules *rules)
 	return piece;
 }
 
-/* How many bytes from here on are printable ASCII that stays as it is: most of all names. */
+/* How many bytes from here on are printable ASCII that stays? Most names are nothing else. */
 static size_t text_plain_length(const char *text, const struct text_rules *rules)
 {
 	const char *special = rules->special ?: "";

@@ -35,8 +35,8 @@ static inline void cleanup_fclose(FILE **f)
 #define _cleanup_fclose_ __attribute__((cleanup(cleanup_fclose)))
 
 /*
- * A number that may be anything (of a recording, say) as an integer: what is out of range becomes
- * the nearest, no number becomes 0.
+ * Makes an integer of a number that may be anything (from a recording, say). A number out of range
+ * becomes the nearest integer, no number becomes 0.
  */
 static inline uint64_t saturate_u64(double value)
 {
@@ -59,8 +59,8 @@ static inline int compare_u64(const void *a, const void *b)
 }
 
 /*
- * Closes a stream of open_memstream(). 0, or -ENOMEM when not all that was written to it is in the
- * text, which the caller frees in both cases.
+ * Closes a stream of open_memstream(). 0, or -ENOMEM when the text lacks a part of what was
+ * written. The caller frees the text in both cases.
  */
 static inline int close_memstream(FILE *stream)
 {
@@ -71,8 +71,8 @@ static inline int close_memstream(FILE *stream)
 }
 
 /*
- * Sees to room for one more behind the `count` items of an array, which doubles as it grows and has
- * room for `first` to begin with. False when out of memory; the array is then as it was.
+ * Makes room for one more behind the `count` items of an array, which has room for `first` to begin
+ * with and doubles as it grows. False when out of memory; the array is then as it was.
  */
 #define RESERVE_ITEM(items, count, room, first)                                      \
 	({                                                                           \
@@ -90,8 +90,9 @@ static inline int close_memstream(FILE *stream)
 	})
 
 /*
- * The first index from `first` on and below `end` at which `holds` is false, or `end`, by binary
- * search: `holds`, an expression of `index`, must be true in front of it and false from there on.
+ * Finds, by binary search, the first index in [first, end) at which `holds` is false; `end` if
+ * there is none. `holds`, an expression of `index`, must be true before that index and false from
+ * there on.
  */
 #define BISECT(index, first, end, holds)                          \
 	({                                                        \
