@@ -80,7 +80,10 @@ static void set_container(struct cgroup *out, const char *runtime, struct part i
 	copy_part(id, out->container, sizeof(out->container));
 }
 
-/* SLICE:RUNTIME of SLICE:RUNTIME:ID, which stands where runc's cgroupfs driver got what is for systemd's. */
+/*
+ * The text SLICE:RUNTIME in SLICE:RUNTIME:ID. runc's cgroupfs driver makes such a name when it got
+ * the systemd driver's.
+ */
 static const char *runtime_before(struct part part)
 {
 	static const char *const forms[][2] = {

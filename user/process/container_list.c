@@ -17,7 +17,10 @@
 
 #define ANSWER_MAX     (4u << 20)
 #define CONTAINERS_MAX 4096
-/* Objects and arrays, of some 400 bytes each in memory, and values, of 80; Docker has a dozen and a hundred for a container. */
+/*
+ * json-c takes some 400 bytes for an object or array, 80 for a value. Docker has a dozen and a
+ * hundred of these a container.
+ */
 #define NODES_MAX  (32u * CONTAINERS_MAX)
 #define VALUES_MAX (128u * CONTAINERS_MAX)
 #define DEPTH_MAX  16
@@ -107,7 +110,7 @@ static bool take_container(struct json_object *item, struct listed *out)
 	return true;
 }
 
-/* json-c keeps much more of an array than its two brackets. */
+/* Counts first: json-c's memory for an array is far more than its two brackets. */
 static bool fits(const char *text, size_t size)
 {
 	size_t nodes = 0, values = 0;

@@ -57,7 +57,10 @@ static int podman_name(const char *root, const char *id, struct container_name *
 	return err;
 }
 
-/* Of "POD_NAMESPACE_CONTAINER-ID.log", POD and NAMESPACE; neither these nor CONTAINER have a '_'. */
+/*
+ * Takes POD and NAMESPACE of "POD_NAMESPACE_CONTAINER-ID.log". Neither these nor CONTAINER have a
+ * '_'.
+ */
 static int take_link(const char *link, size_t len, struct container_name *out)
 {
 	const char *namespace = memchr(link, '_', len), *name;

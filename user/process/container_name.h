@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The names that people gave to a container and to its Kubernetes pod, by the container's id: from
- * files that Docker, Podman and the kubelet keep. What a runtime says over its socket is
- * container_list.h's.
+ * The names that people gave to a container and to its Kubernetes pod, by the container's id.
+ * Docker, Podman and the kubelet keep them in files. container_list.h asks runtimes over their
+ * sockets.
  */
 #ifndef MEMLEAKBPF_PROCESS_CONTAINER_NAME_H
 #define MEMLEAKBPF_PROCESS_CONTAINER_NAME_H
@@ -17,8 +17,8 @@ struct container_name {
 };
 
 /*
- * By the files below `root` ("" for this machine's); the kubelet's are the names of the links in
- * /var/log/containers. 0, or -ENOENT when nobody knows it.
+ * Looks into the files below `root` ("" for this machine's). The kubelet's names are those of the
+ * links in /var/log/containers. 0, or -ENOENT when no file knows the id.
  */
 int container_name_find(const char *root, const char *id, struct container_name *out);
 

@@ -45,7 +45,7 @@ static void add_segment(struct elf_headers *headers, const GElf_Phdr *ph)
 	struct elf_segment *segments = headers->segments;
 	size_t at = headers->segment_count;
 
-	/* Code first: where a hostile file lets segments overlap, code is what is asked for. */
+	/* Code first: where a hostile file lets segments overlap, callers ask for code. */
 	if (ph->p_flags & PF_X) {
 		while (at > 0 && !segments[at - 1].exec) {
 			segments[at] = segments[at - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is read once from an ELF file's headers. The file is not trusted: everything goes through
- * libelf with pread (never mmap: somebody else may truncate the file) and is checked. Format:
+ * Facts from an ELF file's headers, read once. The file is not trusted: libelf reads it with pread,
+ * and everything is checked. It is never mapped, since somebody else may truncate it. Format:
  * elf(5).
  */
 #ifndef MEMLEAKBPF_PROCESS_ELF_FILE_H
@@ -27,7 +27,7 @@ struct elf_segment { /* PT_LOAD */
 };
 
 struct elf_headers {
-	/* ELFCLASS64 of this machine's architecture and byte order; the rest is empty otherwise */
+	/* ELFCLASS64 of this machine's architecture and byte order; false: the rest is empty */
 	bool native64;
 	uint16_t type;			     /* ET_EXEC, ET_DYN … */
 	uint64_t interp_offset, interp_size; /* PT_INTERP in the file; size 0: none */
@@ -38,9 +38,9 @@ struct elf_headers {
 };
 
 /*
- * Reads the headers of the file behind fd. 0, -ENOMEM, -EIO, -ENOEXEC when it is no ELF file or
- * a broken one, or -EFBIG, with the reason, when it is refused (user/process/elf_open.h); not
- * logged. The arrays are freed with elf_headers_release().
+ * Reads the headers of the file behind fd. 0, -ENOMEM or -EIO; -ENOEXEC when it is no ELF file or a
+ * broken one; -EFBIG, with the reason, when it is refused (user/process/elf_open.h). Not logged.
+ * elf_headers_release() frees the arrays.
  */
 int elf_headers_read(int fd, struct elf_headers *headers, char reason[static REASON_MAX]);
 void elf_headers_release(struct elf_headers *headers);

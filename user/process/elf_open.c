@@ -3,9 +3,9 @@
  * Formats: elf(5); Elf64_Chdr in the System V ABI, "Compression header"; .zdebug_* in the GNU
  * binutils' bfd/compress.c; .gnu_debugdata ("MiniDebugInfo") in the GDB manual.
  *
- * Counts of headers are read before libelf sees the file, since elf_begin() makes room for all
- * sections. All else is looked at through libelf, which has then read it: what the file's owner
- * changes afterwards changes nothing.
+ * We read the counts of headers before libelf sees the file, since elf_begin() makes room for all
+ * sections. We look at all else through libelf, which has then read it: later changes by the file's
+ * owner change nothing.
  */
 #include "user/process/elf_open.h"
 
@@ -54,7 +54,7 @@ static uint64_t elf_number(const uint8_t *p, size_t size, bool big)
 	return value;
 }
 
-/* Where the numbers are in the two classes' headers. */
+/* Where the two classes' headers have these numbers. */
 struct elf_places {
 	size_t header_size, section_size;
 	size_t shoff, off_size, phnum, shnum; /* in the ELF header */
@@ -93,7 +93,7 @@ static int elf_check_counts(int fd, bool core, char reason[static REASON_MAX])
 	segments = elf_number(header + at->phnum, 2, big);
 	sections = elf_number(header + at->shnum, 2, big);
 	offset = elf_number(header + at->shoff, at->off_size, big);
-	/* What does not fit there is in the first section header. */
+	/* Counts that do not fit there are in the first section header. */
 	if (offset && offset <= INT64_MAX && (!sections || segments == PN_XNUM) &&
 	    pread(fd, section, at->section_size, (off_t)offset) == (ssize_t)at->section_size) {
 		if (!sections)
@@ -112,9 +112,9 @@ static int elf_check_counts(int fd, bool core, char reason[static REASON_MAX])
 /* ---- what the file holds -------------------------------------------------------------------- */
 
 /*
- * The bytes of the file that are not in holes. A file system without holes, or that does not tell,
- * has none (lseek(2)): then it is the file's size. st_blocks would not do: compression makes it
- * smaller, and FUSE may leave it 0.
+ * Counts the file's bytes that are not in holes. A file system without holes, or that does not
+ * tell, shows none (lseek(2)): then it is the file's size. st_blocks would not do: compression
+ * makes it smaller, and FUSE may leave it 0.
  */
 static uint64_t elf_bytes_held(int fd)
 {
@@ -182,7 +182,7 @@ static unsigned elf_use_of(const GElf_Shdr *header, const char *name)
 }
 
 /*
- * How long a section says it is when inflated; its own size when it is not compressed, or broken.
+ * How long a section claims to be when inflated; its own size when it is not compressed, or broken.
  */
 static uint64_t elf_inflated_size(Elf_Scn *section, const GElf_Shdr *header, const char *name)
 {
@@ -200,8 +200,8 @@ static uint64_t elf_inflated_size(Elf_Scn *section, const GElf_Shdr *header, con
 }
 
 /*
- * Does the xz stream inflate to `limit` bytes at most? What does not inflate at all does libdw not
- * either.
+ * Does the xz stream inflate to `limit` bytes at most? A stream that does not inflate at all
+ * passes: libdw fails on it, too.
  */
 static bool elf_xz_fits(const uint8_t *in, size_t size, uint64_t limit)
 {
@@ -222,7 +222,7 @@ static bool elf_xz_fits(const uint8_t *in, size_t size, uint64_t limit)
 	return stream.total_out <= limit && ret != LZMA_MEMLIMIT_ERROR && ret != LZMA_MEM_ERROR;
 }
 
-/* Adds what a section becomes that is compressed. */
+/* Adds the inflated size of a compressed section. */
 static int elf_add_inflated(struct elf_sum *sum, Elf_Scn *section, const GElf_Shdr *header,
 			    const char *name)
 {
@@ -256,7 +256,7 @@ static bool elf_is_inside(const struct elf_sum *sum, uint64_t offset, uint64_t s
 	return offset <= sum->file_size && size <= sum->file_size - offset;
 }
 
-/* What is read by program headers although there are sections. */
+/* Adds the segments that are read by program headers although there are sections. */
 static void elf_add_segments(struct elf_sum *sum)
 {
 	size_t count;
@@ -278,10 +278,7 @@ static void elf_add_segments(struct elf_sum *sum)
 	}
 }
 
-/*
- * Two rounds: what is compressed is looked into only when all that the file has to say of sizes has
- * passed.
- */
+/* Two rounds: compressed sections are looked into only when all claimed sizes have passed. */
 static int elf_add_sections(struct elf_sum *sum, size_t names, bool inflate)
 {
 	Elf_Scn *section = NULL;
@@ -298,7 +295,7 @@ static int elf_add_sections(struct elf_sum *sum, size_t names, bool inflate)
 		name = elf_strptr(sum->elf, names, header.sh_name);
 		if (!(elf_use_of(&header, name ?: "") & sum->uses))
 			continue;
-		/* libelf gives nothing of a section that is not all in the file. */
+		/* libelf gives nothing of a section that is not wholly in the file. */
 		if (!elf_is_inside(sum, header.sh_offset, header.sh_size))
 			continue;
 		if (!(sum->uses & ELF_IS_MAPPED))

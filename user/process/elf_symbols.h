@@ -6,21 +6,19 @@
 #include <gelf.h>
 
 /*
- * A symbol that is defined in the file (one that it has from another is left out), and its name, which is libelf's.
- * 0: go on; anything else ends the walk.
+ * Gets a symbol that the file defines (elf_imports(): one that it has from another), and its name,
+ * which is libelf's. 0: go on; anything else ends the walk.
  */
 typedef int elf_symbol_fn(void *ctx, const char *name, const GElf_Sym *sym);
 
-/*
- * The same for the names in .dynsym that the file has from others.
- */
+/* The same for the names in .dynsym that the file has from others. */
 int elf_imports(Elf *elf, elf_symbol_fn *fn, void *ctx);
 
 /*
- * Calls fn for each symbol of the tables of that type (SHT_DYNSYM or SHT_SYMTAB) of a file that was opened by
- * ELF_FOR_SYMBOLS. Symbols whose names are not in the file are left out; a table that ends early ends there.
- * Returns what fn ended it with; 0 when all were seen; -ENOENT if there is no such table; -EBADMSG if one
- * cannot be read, elf_errmsg(-1) says why.
+ * Calls fn for each symbol of the tables of that type (SHT_DYNSYM or SHT_SYMTAB). The file was
+ * opened for ELF_FOR_SYMBOLS. Leaves out symbols whose names are not in the file; a table that ends
+ * early ends there. Returns what fn ended it with; 0 when all were seen; -ENOENT if there is no
+ * such table. -EBADMSG if one cannot be read; elf_errmsg(-1) says why.
  */
 int elf_symbols(Elf *elf, unsigned type, elf_symbol_fn *fn, void *ctx);
 

@@ -64,9 +64,8 @@ void frozen_parse(const char *text, struct frozen_paths *out)
 
 struct freezer {
 	int version;
-	long magic; /* of its file system */
-	const char
-		*asked; /* the file that says whether a group is to be frozen, with all below it */
+	long magic;	       /* of its file system */
+	const char *asked;     /* of the file system */
 	const char *mounts[3]; /* where it usually is */
 };
 
@@ -87,8 +86,8 @@ static const char *freezer_mount(const struct freezer *freezer)
 }
 
 /*
- * 1: the group, or the one above it that *out names, is to be frozen, which is so from then on for all that runs in it; 0: none is;
- * -1: they cannot be seen from here.
+ * 1: the group, or the one above that *out names, is to be frozen, and so is all that runs in it
+ * from then on. 0: none is. -1: they cannot be seen from here.
  */
 static int freezer_ask(const struct freezer *freezer, const char *path, struct frozen *out)
 {
@@ -118,7 +117,7 @@ static int freezer_ask(const struct freezer *freezer, const char *path, struct f
 
 /* ---- what the thread itself says ------------------------------------------------------------ */
 
-/* A compiler may have made a function of its own of it: do_freezer_trap.isra.0. */
+/* A compiler may have made a variant of the function: do_freezer_trap.isra.0. */
 static bool frozen_is_function(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -127,8 +126,9 @@ static bool frozen_is_function(const char *text, const char *name)
 }
 
 /*
- * By where in the kernel it sleeps, proc_pid_wchan(5), if that may be seen. The newer freezer's trap is mostly a part of its only
- * caller, in which nobody else sleeps interruptibly. Not all that the older one holds is in its function: what slept anyway stays there.
+ * Goes by the kernel function in which the thread sleeps, proc_pid_wchan(5), if we may see that.
+ * The newer freezer's trap is mostly inlined into its only caller, in which nobody else sleeps
+ * interruptibly. The older freezer leaves threads that slept already where they slept.
  */
 static bool frozen_by_place(pid_t tid, struct frozen *out)
 {

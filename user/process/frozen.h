@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that the freezer of their control group keeps from running (the kernel's cgroup-v2.rst, freezer-subsystem.rst). A
- * frozen thread runs nothing of its program until it is thawed, whatever wakes it up: a system call that it is to make
- * could only be waited for.
+ * Threads that their control group's freezer keeps from running (the kernel's cgroup-v2.rst,
+ * freezer-subsystem.rst). A frozen thread runs nothing of its program until it is thawed, whatever
+ * wakes it up. So a system call that we want it to make would have to wait for the thaw.
  */
 #ifndef MEMLEAKBPF_PROCESS_FROZEN_H
 #define MEMLEAKBPF_PROCESS_FROZEN_H
@@ -14,21 +14,28 @@
 
 struct frozen {
 	/*
-	 * The freezer's. 2: it sleeps where signals are looked at, so that ptrace stops it and SIGKILL ends it all the same.
-	 * 1: neither does before it is thawed.
+	 * The freezer's. 2: the thread sleeps where signals are looked at, so ptrace stops it and
+	 * SIGKILL ends it all the same. 1: neither does before the thaw.
 	 */
 	int version;
 	char group
-		[CGROUP_PATH_MAX]; /* the one that was to be frozen, perhaps above its own; "": it cannot be seen from here */
+		/*
+		 * the group to be frozen, perhaps above the thread's own; "": it cannot be seen
+		 * from here
+		 */
+		[CGROUP_PATH_MAX];
 };
 
 /*
- * Is the thread, or a process's main one, frozen, or will it be before it runs anything more of its program? False too where that
- * cannot be told.
+ * Is the thread (or a process's main one) frozen, or about to be before it runs more of its
+ * program? False too where that cannot be told.
  */
 bool frozen_look(pid_t tid, struct frozen *out);
 
-/* The lines of /proc/PID/cgroup that the freezers go by. "": there is none. For frozen_look() and tests. */
+/*
+ * The paths in /proc/PID/cgroup by which the freezers go. "": there is none. For frozen_look() and
+ * tests.
+ */
 struct frozen_paths {
 	char v1[CGROUP_PATH_MAX], v2[CGROUP_PATH_MAX];
 };

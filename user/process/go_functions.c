@@ -14,7 +14,7 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
-/* A name that is longer is none: no more is looked at for its end. */
+/* A longer name counts as none: we look no further for its end. */
 #define NAME_MAX_BYTES 8192u
 
 /* What a function takes of the table at least: an entry and its description. */
@@ -34,7 +34,7 @@ struct go_part {
 struct go_functions {
 	const uint8_t *bytes;
 	uint64_t size;
-	uint64_t text; /* what entries count from; 0 before 1.18, where they are addresses */
+	uint64_t text; /* the base of entries; 0 before 1.18, where entries are addresses */
 	uint8_t quantum;
 	bool narrow;	     /* 1.18: entries are 32 bits */
 	bool has_start_line; /* 1.20 */
@@ -57,7 +57,7 @@ static bool go_u32(const struct go_functions *go, uint64_t at, uint32_t *out)
 	return go_bytes(go, at, out, sizeof(*out));
 }
 
-/* A number of a word of the header, as they all are 8 bytes long. */
+/* Reads a word of the header, 8 bytes, by its number. */
 static bool go_header_word(const struct go_functions *go, unsigned number, uint64_t *out)
 {
 	return go_bytes(go, 8 + 8ull * number, out, sizeof(*out));
@@ -74,7 +74,7 @@ static const char *go_string(const struct go_functions *go, uint64_t at)
 
 /* ---- the header --------------------------------------------------------------------------- */
 
-/* Where the table is, up to its section's end, and where that place is loaded. */
+/* The bytes from the table to its section's end, and the address where they are loaded. */
 struct go_place {
 	const uint8_t *bytes;
 	uint64_t size, address;
@@ -91,8 +91,8 @@ static bool go_is_header(const uint8_t *p)
 }
 
 /*
- * By its section. The C linker may have put that into .data.rel.ro with others, in position-independent files: there it
- * is known by its first bytes.
+ * Finds the table by its section. In position-independent files the C linker may have put it into
+ * .data.rel.ro with others: there we know it by its first bytes.
  */
 static bool go_find(Elf *elf, struct go_place *place)
 {
@@ -135,7 +135,10 @@ static bool go_find(Elf *elf, struct go_place *place)
 	return false;
 }
 
-/* What the loader will write to that address: a position-independent file has the address of its text so. */
+/*
+ * What the loader will write to that address. A position-independent file gives the address of its
+ * text by a relocation.
+ */
 static uint64_t go_relocated(Elf *elf, uint64_t address)
 {
 	Elf_Scn *scn = NULL;
@@ -158,8 +161,8 @@ static uint64_t go_relocated(Elf *elf, uint64_t address)
 }
 
 /*
- * From 1.26 on the table does not have it: struct moduledata (src/runtime/symtab.go) has, in a section of its own, which
- * begins with the table's address.
+ * From 1.26 on the table does not have the text's address. struct moduledata
+ * (src/runtime/symtab.go) has it, in a section of its own that begins with the table's address.
  */
 static uint64_t go_text_of_module(Elf *elf, uint64_t table)
 {
@@ -189,7 +192,9 @@ static uint64_t go_text_of_module(Elf *elf, uint64_t table)
 	return 0;
 }
 
-/* That of the symbol runtime.text in the table, whose strings are `names`; 0: it has none. */
+/*
+ * The address of the symbol runtime.text in the table, whose strings are `names`; 0: it has none.
+ */
 static uint64_t go_text_in(Elf_Data *symbols, const Elf_Data *names)
 {
 	static const char wanted[] = "runtime.text";
@@ -205,7 +210,7 @@ static uint64_t go_text_in(Elf_Data *symbols, const Elf_Data *names)
 	return 0;
 }
 
-/* Where Go's text begins, which a file that is linked with C does not begin with. */
+/* Where Go's text begins; in a file that is linked with C other text comes before it. */
 static uint64_t go_text_symbol(Elf *elf)
 {
 	Elf_Scn *scn = NULL, *strings;
@@ -259,7 +264,7 @@ int go_functions_read(Elf *elf, int fd, struct go_functions **out)
 
 	if (!go_find(elf, &place))
 		return -ENOENT;
-	/* Relocations and symbols, which are looked at for one word. */
+	/* Relocations and symbols, which we search for one word. */
 	if (elf_check(elf, fd, ELF_FOR_SYMBOLS, ignored))
 		return -ENOENT;
 	go = calloc(1, sizeof(*go));
@@ -292,7 +297,9 @@ uint64_t go_functions_bytes(const struct go_functions *go)
 	return go->size;
 }
 
-/* The address at that place of the table of functions, and where the function is described. */
+/*
+ * Reads entry `number` of the table of functions: its address, and where the function is described.
+ */
 static bool go_entry(const struct go_functions *go, size_t number, uint64_t *start, uint64_t *at)
 {
 	uint32_t narrow[2];
@@ -305,7 +312,7 @@ static bool go_entry(const struct go_functions *go, size_t number, uint64_t *sta
 		*at = go->functions.at + narrow[1];
 		return true;
 	}
-	/* The last one is an address alone. */
+	/* The last entry is an address alone. */
 	if (!go_bytes(go, go->functions.at + 16 * number, wide, number < go->count ? 16 : 8))
 		return false;
 	*start = wide[0];
@@ -321,7 +328,7 @@ bool go_functions_at(const struct go_functions *go, size_t number, struct go_fun
 	*out = (struct go_function){0};
 	if (number >= go->count || !go_entry(go, number, &out->start, &at))
 		return false;
-	/* The last one's end is an entry without a description. */
+	/* The last function ends at an entry without a description. */
 	if (number + 1 == go->count && go->narrow) {
 		uint32_t end;
 
@@ -397,7 +404,7 @@ bool go_values_next(struct go_values *v)
 {
 	uint32_t step, length;
 
-	/* A step of 0 ends the table, but for the first. */
+	/* A step of 0 ends the table, unless it is the first step. */
 	if (!go_varint(v, &step) || (!step && !v->first) || !go_varint(v, &length) || !length)
 		return false;
 	if (v->end + (uint64_t)length * v->go->quantum < v->end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What guard sampling (user/guard) has in a process, for who reads all of its memory. */
+/* Recognises guard sampling's memory (user/guard) in a process, for those who read all of it. */
 #ifndef MEMLEAKBPF_PROCESS_GUARD_MEMORY_H
 #define MEMLEAKBPF_PROCESS_GUARD_MEMORY_H
 
@@ -8,13 +8,13 @@
 
 #include "user/process/maps.h"
 
-/* The file in memory that the pool is a private mapping of, and as /proc/PID/maps shows it. */
+/* The pool is a private mapping of a file in memory: its name, and its path in /proc/PID/maps. */
 #define GUARD_POOL_NAME "memleakbpf-guard-pool"
 #define GUARD_POOL_PATH "/memfd:" GUARD_POOL_NAME
 
 /*
- * The shared mapping of that file: what freed blocks have been. It is none of the program's memory,
- * and what it points to may be lost all the same.
+ * Is it the shared mapping of that file, which holds former contents of freed blocks? It is none of
+ * the program's memory: its pointers keep no block reachable.
  */
 static inline bool guard_memory_is_saved(const struct mapping *mapping)
 {

@@ -9,10 +9,7 @@
 #include "user/base/util.h"
 #include "user/process/proc.h"
 
-/*
- * More than a process may have by vm.max_map_count's usual values times a long path; a bound, not
- * an expectation.
- */
+/* More than vm.max_map_count's usual values times a long path; a bound, not an expectation. */
 #define MAPS_MAX_BYTES (1ULL << 30)
 #define DELETED	       " (deleted)"
 
@@ -103,7 +100,7 @@ static bool maps_parse_line(char *line, char *end, struct mapping *m)
 	    !take_number(&p, end, 16, ' ', &dev_minor))
 		return false;
 	m->dev = makedev((unsigned)dev_major, (unsigned)dev_minor);
-	/* Lines without a path end in a blank on all kernels seen, but nothing promises it. */
+	/* Lines without a path end in a blank on all kernels seen, but nothing promises that. */
 	path = line + (p - line);
 	path += strspn(path, "0123456789");
 	if (*path == ' ') {
@@ -162,7 +159,7 @@ static int parse_owned(char *text, size_t len, struct maps **out)
 		}
 		line = end + 1;
 	}
-	/* A process that maps while it is read can make the kernel repeat itself. */
+	/* A process that maps while we read can make the kernel repeat itself. */
 	if (!sorted)
 		qsort(maps->items, maps->count, sizeof(*maps->items), by_start);
 	*out = maps;

@@ -15,7 +15,7 @@ struct mapping {
 	uint64_t ino;
 	bool read, write, exec, shared;
 	bool deleted; /* the path ended in " (deleted)", which is cut off here */
-	bool apart; /* anonymous, and not the rest of the data of the file before it: maps_cut() */
+	bool apart;   /* anonymous, and not the rest of the data of the file before: maps_cut() */
 	const char *path; /* "" for anonymous memory; "[vdso]", "[heap]" …; \012 is unescaped */
 };
 
@@ -28,14 +28,14 @@ struct maps; /* owns the mappings and their paths */
 int maps_read(pid_t pid, struct maps **out);
 
 /*
- * The same, with `between` called after each piece that the kernel gives, which is some dozens of
- * lines: a process may have a million.
+ * The same. Calls `between` after each piece that the kernel gives, some dozens of lines: a process
+ * may have a million.
  */
 int maps_read_watched(pid_t pid, void (*between)(void *ctx), void *ctx, struct maps **out);
 
 /*
- * Parses one text in the format of /proc/PID/maps; lines that do not parse are skipped. For tests
- * and for maps_read().
+ * Parses one text in the format of /proc/PID/maps; skips lines that do not parse. For tests and for
+ * maps_read().
  */
 int maps_parse(const char *text, size_t len, struct maps **out);
 
@@ -44,15 +44,15 @@ const struct mapping *maps_at(const struct maps *maps, size_t index);	    /* in 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when unmapped */
 void maps_free(struct maps *maps);
 
-/* Where a mapping is cut in two, or where it begins: all of it is then apart. */
+/* Cuts a mapping in two at an address. At the mapping's beginning: all of it is apart. */
 struct maps_cut {
 	size_t index;
 	uint64_t at;
 };
 
 /*
- * Makes two mappings of each of these, by index, of which the second is apart. Pointers to mappings are none any
- * more. 0, or -ENOMEM: all is as it was.
+ * Makes two mappings of each of these, given by index; the second one is apart. Pointers to
+ * mappings become invalid. 0, or -ENOMEM: all is as it was.
  */
 int maps_cut(struct maps *maps, const struct maps_cut *cuts, size_t count);
 

@@ -25,7 +25,10 @@ static bool maps_data_of_one_file(const struct mapping *a, const struct mapping 
 	return a->ino == b->ino && a->dev == b->dev;
 }
 
-/* Where the file of mapping `i` begins in memory; 0: it does not. Its mappings follow each other. */
+/*
+ * Where the file of mapping `i` begins in memory; 0: its beginning is not mapped. Its mappings
+ * follow each other.
+ */
 static uint64_t maps_data_start(const struct maps *maps, size_t i)
 {
 	const struct mapping *m = maps_at(maps, i);
@@ -41,7 +44,10 @@ static uint64_t maps_data_start(const struct maps *maps, size_t i)
 	return 0;
 }
 
-/* How far the writable segments reach from the one that begins the file; 0: there are none, or no sense in it. */
+/*
+ * How far the writable segments reach from the one that begins the file; 0: there are none, or they
+ * make no sense.
+ */
 static uint64_t maps_data_length(const Elf64_Phdr *headers, size_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -62,7 +68,7 @@ static uint64_t maps_data_length(const Elf64_Phdr *headers, size_t count)
 	return last > first ? last - first : 0;
 }
 
-/* Where the data ends of the file that begins at `start`: 0 where that cannot be told; `start`: it has none. */
+/* Where the data of the file at `start` ends. 0: that cannot be told; `start`: it has no data. */
 static uint64_t maps_data_end(const struct maps_data *d, uint64_t start)
 {
 	Elf64_Phdr headers[HEADERS_MAX];

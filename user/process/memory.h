@@ -7,13 +7,14 @@
 #include <sys/types.h>
 
 /*
- * Resident bytes and the anonymous part of them, from /proc/PID/status (proc_pid_status(5)); cheap.
- * 0, or -errno, not logged, with both 0: -ESRCH when the process is gone or has no memory any more.
+ * Reads resident bytes and the anonymous part of them from /proc/PID/status (proc_pid_status(5));
+ * cheap. 0, or -errno, not logged, with both 0: -ESRCH when the process is gone or has no memory
+ * any more.
  */
 int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 
 struct proc_usage {
-	/* bytes: resident in all, anonymous and shared memory of it; and what is swapped out */
+	/* bytes: resident in all, its anonymous and its shared part, swapped out */
 	uint64_t rss, anon, shmem, swap;
 	uid_t uid, ruid; /* effective, real */
 };
@@ -31,7 +32,7 @@ int proc_usage(pid_t pid, struct proc_usage *usage);
 int proc_pss(pid_t pid, uint64_t *pss);
 
 /*
- * What the machine could still give to processes, in bytes: MemAvailable and SwapFree of
+ * How many bytes the machine could still give to processes: MemAvailable and SwapFree of
  * /proc/meminfo (proc_meminfo(5)). 0 or -errno, not logged.
  */
 int machine_memory_left(uint64_t *bytes);

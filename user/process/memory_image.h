@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory of a process at one moment, as plain data: what exists of it, and the registers of its
- * threads. It knows nothing of how it was copied (user/freeze/) nor of what lies in it (user/heap/).
+ * The memory of a process at one moment, as plain data: its regions, and the registers of its
+ * threads. It knows nothing of how it was copied (user/freeze/), nor of what lies in it
+ * (user/heap/).
  */
 #ifndef MEMLEAKBPF_PROCESS_MEMORY_IMAGE_H
 #define MEMLEAKBPF_PROCESS_MEMORY_IMAGE_H
@@ -46,17 +47,17 @@ struct memory_image {
 	size_t thread_count;
 	struct maps *maps; /* NULL: unknown */
 	/*
-	 * by address, not overlapping: pages of zeros in the regions of which nobody knows whether they were
-	 * ever touched (of some core files). They can be read, and count as not resident
+	 * pages of zeros, by address, not overlapping: some core files do not say whether they were
+	 * ever touched. They can be read, and count as not resident.
 	 */
 	struct memory_range *untouched;
 	size_t untouched_count, untouched_room;
 	/*
-	 * what the work with it is measured by, so that nobody who lies in it keeps us busy: bytes of the
-	 * regions that were touched, and some more
+	 * touched bytes of the regions, and some more: bounds the work, so that no lie in the image
+	 * keeps us busy
 	 */
 	uint64_t bytes;
-	void *data; /* what the regions' words lie in, mapped memory */
+	void *data; /* mapped memory that holds the regions' words */
 	size_t data_size;
 };
 
@@ -64,31 +65,28 @@ struct memory_image {
 struct memory_image *memory_image_new(void);
 void memory_image_free(struct memory_image *image); /* NULL is fine */
 
-/* Sorts the regions by address, and counts their bytes. To be called once all are entered. */
+/* Sorts the regions by address, and counts their bytes. Call it once all are entered. */
 void memory_image_finish(struct memory_image *image);
 
 /*
- * The region that holds the address, or the first one behind it; NULL: none. Of a finished image,
- * as all that follows.
+ * The region that holds the address, or the first one behind it; NULL: none. This and all that
+ * follows needs a finished image.
  */
 const struct memory_region *memory_image_region(const struct memory_image *image, uint64_t address);
 
 /* How many bytes of [start, end) were perhaps never touched. */
 uint64_t memory_image_untouched(const struct memory_image *image, uint64_t start, uint64_t end);
 
-/* The word at an address that is a multiple of 8. False when it is not there. */
+/* Reads the word at an address that is a multiple of 8. False when the image does not have it. */
 bool memory_image_word(const struct memory_image *image, uint64_t address, uint64_t *word);
 
-/*
- * The same of `count` words in a row: NULL when not all of them are there. They belong to the
- * image.
- */
+/* Finds `count` words in a row, which belong to the image. NULL when not all of them are there. */
 const uint64_t *memory_image_words(const struct memory_image *image, uint64_t address,
 				   size_t count);
 
 /*
- * memory_image_word() for who reads many that lie together: *near is the region of the last one (NULL: none
- * yet), and is kept. The address is a multiple of 8.
+ * memory_image_word() for many words that lie together. *near keeps the last word's region; NULL:
+ * none yet. The address is a multiple of 8.
  */
 static inline bool memory_image_word_near(const struct memory_image *image,
 					  const struct memory_region **near, uint64_t address,
@@ -110,8 +108,8 @@ static inline bool memory_image_word_near(const struct memory_image *image,
 bool memory_image_has_stack(const struct memory_image *image, const struct mapping *mapping);
 
 /*
- * The next words of [*start, end) that are there, up to the first that is not; *start moves behind
- * them. *start is a multiple of 8; a word that the end cuts is left out. False when there are no
+ * Finds the next words of [*start, end) that are there, up to the first that is not. *start, a
+ * multiple of 8, moves behind them. A word that the end cuts is left out. False when there are no
  * more.
  */
 bool memory_image_next_run(const struct memory_image *image, uint64_t *start, uint64_t end,

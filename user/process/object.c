@@ -14,7 +14,7 @@
 
 #define VDSO_PATH "[vdso]"
 
-/* By what a file is known again. */
+/* By these facts a file is known again. */
 struct identity {
 	struct file_id file;
 	uint64_t size;
@@ -49,7 +49,7 @@ struct alias {
 	UT_hash_handle hh;
 };
 
-/* The number that an object had which is gone. */
+/* The number of an object that is gone. */
 struct former {
 	struct identity identity; /* key */
 	uint64_t id;
@@ -57,8 +57,8 @@ struct former {
 };
 
 /*
- * The cache holds no references: an object leaves it with the last one. While it is in it, its open
- * descriptor pins the inode, so that the numbers cannot come to mean another file.
+ * The cache holds no references: an object leaves it with the last one. An object in the cache pins
+ * its inode by its open descriptor, so that the numbers cannot come to mean another file.
  */
 struct object_cache {
 	struct object *by_file;
@@ -84,14 +84,14 @@ static void forget_aliases(struct object_cache *cache, const struct object *obje
 	}
 }
 
-/* Without memory it gets another number when it comes back. */
+/* Out of memory the object gets another number when it comes back. */
 static void remember_id(struct object_cache *cache, const struct object *object)
 {
 	struct former *former;
 
 	/*
-	 * Copies of the vdso are never the same file. A file system that knows whole seconds only
-	 * tells too little of files without a build id.
+	 * Copies of the vdso are never the same file. Without a build id, whole seconds tell too
+	 * little of a file: some file systems know no more.
 	 */
 	if (object->vdso || (!object->identity.changed_ns && !object->identity.build_id_len))
 		return;
@@ -188,7 +188,7 @@ static struct object *find_by_maps(struct object_cache *cache, const struct mapp
 	return alias ? alias->object : NULL;
 }
 
-/* Remembers that the mapping's numbers mean this object; a failure costs only speed later. */
+/* Remembers that the mapping's numbers mean this object; a failure costs only time later. */
 static void remember_alias(struct object_cache *cache, const struct mapping *m,
 			   struct object *object)
 {
@@ -257,7 +257,7 @@ static int adopt(struct object_cache *cache, int fd, const char *path, bool vdso
 		return 0;
 	}
 	err = elf_headers_read(fd, &elf, reason);
-	/* One that is refused is known from now on, and nothing is read of it. */
+	/* A refused file is known from now on, and nothing is read of it. */
 	if (err == -EFBIG)
 		log_warn("%s: nothing of this file is used, no symbols and no unwind tables: %s",
 			 path, reason);
@@ -311,9 +311,7 @@ static bool same_content(int a, int b, size_t size)
 	return true;
 }
 
-/*
- * The vdso is not a file: its copies are told apart by content, and there is one object for each.
- */
+/* The vdso is not a file: copies are told apart by content, and each content has one object. */
 static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping *m,
 		    struct object **out)
 {
@@ -325,8 +323,8 @@ static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping 
 		if (!object->vdso || (uint64_t)object->size != size)
 			continue;
 		/*
-		 * The process is gone: one kernel has one 64-bit vdso, so the one of this size was
-		 * its.
+		 * The process is gone. One kernel has one 64-bit vdso, so its vdso was the one of
+		 * this size.
 		 */
 		if (fd >= 0 && !same_content(fd, object->fd, (size_t)size))
 			continue;
@@ -339,8 +337,8 @@ static int get_vdso(struct object_cache *cache, pid_t pid, const struct mapping 
 }
 
 /*
- * Through the process itself while it lives; the root directories when that is not allowed or the
- * mapping has changed.
+ * Opens it through the process while that lives; through the root directories when that is not
+ * allowed or the mapping has changed.
  */
 static int open_mapping(pid_t pid, int root_fd, const struct mapping *m)
 {
@@ -380,10 +378,7 @@ int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, cons
 		return get_vdso(cache, pid, m, out);
 	if (m->path[0] != '/' || m->ino == 0)
 		return -ENOENT;
-	/*
-	 * What the living process says is certain; what maps shows is ambiguous on some file
-	 * systems.
-	 */
+	/* The living process's answer is certain; on some file systems maps is ambiguous. */
 	err = object_stat_mapping(pid, m, &file);
 	known = err ? find_by_maps(cache, m) : find_by_file(cache, &file);
 	if (known) {
@@ -445,7 +440,7 @@ int object_fd(const struct object *object)
 
 void object_say_refused(const struct object *object, unsigned uses, const char *reason)
 {
-	/* What has been said is no part of what the object is. */
+	/* What has been logged is no part of the object's identity. */
 	unsigned *said = &((struct object *)object)->refused;
 
 	if (!(uses & ~*said))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An ELF file that some process maps, pinned by an open descriptor: it stays readable when the file
- * is deleted or upgraded, when the process that mapped it exits, and when it lives in a container's
- * or chroot's root. Reference counted and shared between all targets through the cache.
+ * An ELF file that some process maps, pinned by an open descriptor. It stays readable when the file
+ * is deleted or upgraded, when the process exits, and when it lives in a container's or chroot's
+ * root. Reference counted and shared between all targets through the cache.
  */
 #ifndef MEMLEAKBPF_PROCESS_OBJECT_H
 #define MEMLEAKBPF_PROCESS_OBJECT_H
@@ -22,37 +22,35 @@ struct object_cache *object_cache_new(void);	    /* NULL when out of memory */
 void object_cache_free(struct object_cache *cache); /* objects still referenced live on */
 
 /*
- * The object behind a mapping of a process: from the cache by (dev, ino), else opened through
- * /proc/PID/map_files/START-END, else through /proc/PID/root/PATH when dev and inode agree. Only
+ * Finds the object behind a mapping of a process: in the cache by (dev, ino), else through
+ * /proc/PID/map_files/START-END. Else it opens /proc/PID/root/PATH, if dev and inode agree. Only
  * regular files are opened, never blocking. "[vdso]" is copied out of the process's memory into a
  * memfd. `pid` may be dead already: then only the cache can help. Returns a new reference in *out,
  * or -errno, not logged: -ENOENT for anonymous and special mappings, -ENOEXEC for a file that is
- * not ELF, -ESTALE when the path leads to another file by now.
+ * not ELF. -ESTALE when the path leads to another file by now.
  */
 int object_cache_get(struct object_cache *cache, pid_t pid, const struct mapping *m,
 		     struct object **out);
 
 /*
- * The same when the process may be gone: the cache first, then the mapping's path under root_fd, an
- * O_PATH descriptor of the process's root directory (-1: none), when dev and inode agree.
+ * The same when the process may be gone: the cache first, then the mapping's path under root_fd, if
+ * dev and inode agree. root_fd: an O_PATH descriptor of the process's root directory, -1: none.
  */
 int object_cache_get_at(struct object_cache *cache, pid_t pid, int root_fd, const struct mapping *m,
 			struct object **out);
 
 /*
- * The same for a file named by the user, seen from our own root. -ENOEXEC: a regular file, but not
- * ELF; not logged.
+ * The same for a file named by the user, seen from our own root. -ENOEXEC, not logged: a regular
+ * file, but not ELF.
  */
 int object_cache_open(struct object_cache *cache, const char *path, struct object **out);
 
-/*
- * The same for an open regular file, which is taken over in any case; `path` is for people.
- */
+/* The same for an open regular file; takes fd over in any case. `path` is for people. */
 int object_cache_take(struct object_cache *cache, int fd, const char *path, struct object **out);
 
 /*
- * What a mapping's device and inode mean when there is no process to ask (pid 0): object_cache_get()
- * finds it by them from now on, as long as somebody has a reference.
+ * Says which object a mapping's device and inode mean when there is no process to ask (pid 0).
+ * object_cache_get() finds it by them from now on, as long as somebody has a reference.
  */
 void object_cache_know(struct object_cache *cache, const struct mapping *m, struct object *object);
 
@@ -60,8 +58,8 @@ struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is fine */
 
 /*
- * Whoever maps the object says so, beside the reference. What others keep of an object for later
- * (names, tables, probes), and with it the descriptor, may go when nobody maps it.
+ * Whoever maps the object says so, beside the reference. When nobody maps it, others may drop what
+ * they keep of it for later (names, tables, probes) and with that the descriptor.
  */
 void object_map(struct object *object);
 void object_unmap(struct object *object);
@@ -74,18 +72,17 @@ const char *object_name(const struct object *object);
 const char *object_fd_path(const struct object *object);
 int object_fd(const struct object *object); /* owned by the object */
 /*
- * elf_open() of the object's file, whose bits `uses` are; elf_end() frees what it gives. NULL when
- * it is refused, which is said once for each use, when it is damaged, or out of memory.
+ * elf_open() of the object's file for these uses; elf_end() frees the result. NULL when the file is
+ * refused (logged once for each use), when it is damaged, or out of memory.
  */
 Elf *object_elf(const struct object *object, unsigned uses);
-/* The same for a look: may it be used so? What is refused is said. */
+/* May the file be used so? Logs a refusal, as above. */
 bool object_elf_is_usable(const struct object *object, unsigned uses);
-/* Says, once, that the object's file is not used so, and why. */
+/* Logs, once, that the object's file is not used so, and why. */
 void object_say_refused(const struct object *object, unsigned uses, const char *reason);
 /*
  * Unique among the files of a cache, from 1. A file that comes back unchanged after its last
- * reference has the number that it had: stacks of a program that is started again are the same
- * stacks.
+ * reference gets its old number: a program that is started again has the same stacks.
  */
 uint64_t object_id(const struct object *object);
 uint64_t object_dev(const struct object *object); /* st_dev and st_ino of the open file, */
@@ -107,9 +104,9 @@ const uint8_t *object_build_id(const struct object *object, size_t *len);
  */
 int object_offset_to_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
 /*
- * The same for where executable memory begins that the object is mapped to: a page, of which the segment need not
- * begin with the first byte. What comes before it in the file may be another segment's, which
- * linkers (lld) put next to it and somewhere else in memory.
+ * The same for the file offset at which a mapping of the object's code begins. That is a page's
+ * beginning; the segment may begin later in the page. What comes before it may be another
+ * segment's: lld puts that next to it in the file and elsewhere in memory.
  */
 int object_code_vaddr(const struct object *object, uint64_t offset, uint64_t *vaddr);
 int object_vaddr_to_offset(const struct object *object, uint64_t vaddr, uint64_t *offset);

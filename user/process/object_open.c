@@ -25,8 +25,8 @@ static void map_files_path(pid_t pid, const struct mapping *m, char *path, size_
 }
 
 /*
- * maps shows the superblock's device, which on these is not what stat(2) says; on overlayfs the
- * inode may be another one too.
+ * On these file systems maps shows the superblock's device, which stat(2) does not; on overlayfs
+ * the inode may differ, too.
  */
 static bool has_own_numbers(int fd, bool overlay_only)
 {
@@ -37,7 +37,7 @@ static bool has_own_numbers(int fd, bool overlay_only)
 }
 
 /*
- * Whether a file is the one the mapping names. Where the device says nothing the inode number alone
+ * Is a file the one that the mapping names? Where the device says nothing, the inode number alone
  * has to do.
  */
 static bool agrees(int fd, const struct stat *st, const struct mapping *m)
@@ -45,7 +45,7 @@ static bool agrees(int fd, const struct stat *st, const struct mapping *m)
 	return st->st_ino == m->ino && (st->st_dev == m->dev || has_own_numbers(fd, false));
 }
 
-/* Do two paths end in the same name? A file that has been removed since has a mark behind it. */
+/* Do two paths end in the same name? maps marks a file that has been removed since. */
 static bool same_name(const char *a, const char *b)
 {
 	static const char mark[] = " (deleted)";
@@ -61,8 +61,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /*
- * Is what is mapped there now still what the mapping says? Its record may be read when another file
- * has taken the place already. fd is an O_PATH descriptor of what is there.
+ * Does the mapping still have the file that its record says? When we read the record, another file
+ * may have its place. fd is an O_PATH descriptor of the file that is there.
  */
 static bool still_there(int fd, const char *link, const struct mapping *m)
 {
@@ -82,8 +82,8 @@ static bool still_there(int fd, const char *link, const struct mapping *m)
 }
 
 /*
- * Opens for reading what an O_PATH descriptor found: looking first and opening afterwards means
- * that no FIFO waits and no device driver's open() runs. m is NULL when any regular file will do.
+ * Opens for reading what an O_PATH descriptor found. We look first and open afterwards, so that no
+ * FIFO waits and no device driver's open() runs. m is NULL when any regular file will do.
  */
 static int reopen_regular(int path_fd, const struct mapping *m)
 {
@@ -102,7 +102,7 @@ static int reopen_regular(int path_fd, const struct mapping *m)
 	return fd < 0 ? -errno : fd;
 }
 
-/* An O_PATH descriptor of the file that the very mapping m is of. */
+/* Opens, with O_PATH, the file of this very mapping. */
 static int find_mapped(pid_t pid, const struct mapping *m)
 {
 	_cleanup_close_ int fd = -1;

@@ -12,7 +12,7 @@
 #include "user/process/cgroup.h"
 #include "user/process/memory.h"
 
-/* How much of a control group's path is named: its end. */
+/* How many bytes of a control group's path are shown, from its end. */
 #define NAMED 40
 
 struct own_memory {

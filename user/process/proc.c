@@ -19,7 +19,10 @@
 
 #define PF_KTHREAD	  0x00200000u /* the kernel's include/linux/sched.h; stable since 2.6.35 */
 #define MAX_CMDLINE_BYTES (1u << 20)
-/* As much as the kernel takes for a program (bprm_stack_limits()), for what is looked for may come last. */
+/*
+ * As much as the kernel takes for a program (bprm_stack_limits()): the wanted variable may come
+ * last.
+ */
 #define MAX_ENVIRON_BYTES (6u << 20)
 #define MAX_AUXV_BYTES	  4096
 /* Valgrind's tools have 2 MB without symbols. */
@@ -123,7 +126,10 @@ int proc_ran_ns(pid_t pid, uint64_t *ran_ns)
 {
 	uint64_t own = 0;
 
-	/* Zeros stand there as well where it is not counted. We have run. */
+	/*
+	 * The kernel writes zeros where it does not count as well. We ourselves have run: our own
+	 * count tells.
+	 */
 	if (proc_read_ran(getpid(), &own) || !own)
 		return -ENOTSUP;
 	return proc_read_ran(pid, ran_ns);
@@ -184,7 +190,7 @@ int proc_cmdline(pid_t pid, char ***out)
 	/* A program that overwrites its arguments may leave the last one without an end, */
 	if (len && text[len - 1] != '\0')
 		len++;
-	/* or fill what was there with zeros: so many empty arguments at the end nobody has given. */
+	/* or fill its arguments with zeros: nobody has given so many empty ones at the end. */
 	if (len > 2 && !text[len - 2] && !text[len - 3]) {
 		while (len > 1 && !text[len - 2])
 			len--;
@@ -356,7 +362,7 @@ int proc_children(pid_t pid, pid_t **out, size_t *count)
 	return 0;
 }
 
-/* Kernel threads have none, and what has ended has none any more. */
+/* Kernel threads have no memory, and processes that have ended have none any more. */
 static bool proc_has_memory(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
@@ -366,8 +372,8 @@ static bool proc_has_memory(pid_t pid)
 }
 
 /*
- * -errno, 0: another memory, or none; 1: the same. kcmp() calls any two without memory the same. Who
- * has memory afterwards had one then, for nobody gets one back.
+ * 1: the same memory; 0: another, or none; -errno. kcmp() calls any two without memory the same.
+ * Nobody gets memory back, so who has memory afterwards had it then.
  */
 static int proc_compare_memory(pid_t pid, pid_t other)
 {
@@ -415,8 +421,9 @@ int proc_sharers(pid_t pid, pid_t **out, size_t *count)
 }
 
 /*
- * What Valgrind's launcher tells its tools, that is where it is: without it they do not begin, and their own children do not
- * inherit it (coregrind/launcher-linux.c and m_main.c of Valgrind). Others may be started with it. True, too, where that cannot be read.
+ * Is there Valgrind's variable, by which its launcher tells the tools where it is? The tools do not
+ * begin without it, and hide it from their own children (coregrind/launcher-linux.c and m_main.c of
+ * Valgrind). Other programs may have it, too. True, too, where the environment cannot be read.
  */
 static bool proc_has_launcher(pid_t pid)
 {
@@ -432,7 +439,10 @@ static bool proc_has_launcher(pid_t pid)
 	return false;
 }
 
-/* It has a loader, as no tool of Valgrind's does: they bring all that they need. False, too, where its headers cannot be read. */
+/*
+ * Has the program a loader? Valgrind's tools have none: they bring all that they need. False, too,
+ * where its headers cannot be read.
+ */
 static bool proc_elf_is_dynamic(int fd)
 {
 	Elf64_Ehdr header;
@@ -452,7 +462,10 @@ static bool proc_elf_is_dynamic(int fd)
 	return false;
 }
 
-/* The launcher's variable is named in the file: a tool asks for it. Of a larger one than any tool is, only the beginning is looked at. */
+/*
+ * Does the file name the launcher's variable? A tool asks for it. Looks only at the beginning of a
+ * file that is larger than any tool.
+ */
 static bool proc_file_asks_for_launcher(int fd)
 {
 	static const char wanted[] = LAUNCHER; /* with its end */
@@ -470,7 +483,7 @@ static bool proc_file_asks_for_launcher(int fd)
 		kept += (size_t)n;
 		if (memmem(bytes, kept, wanted, sizeof(wanted)))
 			return true;
-		/* It may begin in this piece and end in the next. */
+		/* The name may begin in this piece and end in the next. */
 		if (kept >= sizeof(wanted)) {
 			memmove(bytes, bytes + kept - (sizeof(wanted) - 1), sizeof(wanted) - 1);
 			kept = sizeof(wanted) - 1;
@@ -501,7 +514,7 @@ int proc_elf(pid_t pid)
 		return PROC_ELF_32BIT;
 	if (ident[EI_DATA] != ELFDATA2LSB || machine != ELF_NATIVE_MACHINE)
 		return PROC_ELF_FOREIGN;
-	/* Its tools lie at a fixed address, out of the way of what they run. */
+	/* Valgrind's tools lie at a fixed address, out of the way of the programs that they run. */
 	return type == ET_EXEC && proc_has_launcher(pid) && !proc_elf_is_dynamic(fd) &&
 			       proc_file_asks_for_launcher(fd)
 		       ? PROC_ELF_VALGRIND

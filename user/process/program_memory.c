@@ -8,7 +8,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The kernel looks once, now, whose memory it is, and whether we may: proc_pid_mem(5), proc_pid_maps(5). */
+/*
+ * At the open, the kernel looks once whose memory it is, and whether we may: proc_pid_mem(5),
+ * proc_pid_maps(5).
+ */
 static int program_open(pid_t memory, const char *name, int flags)
 {
 	char path[64];
@@ -42,7 +45,7 @@ void program_memory_close(struct program_memory *program)
 	*program = PROGRAM_MEMORY_NONE;
 }
 
-/* Of memory that is nobody's any more nothing is read or written. */
+/* The kernel reads and writes no bytes of memory that is nobody's any more. */
 static int program_memory_done(ssize_t n, size_t size)
 {
 	if (n < 0)
@@ -50,7 +53,10 @@ static int program_memory_done(ssize_t n, size_t size)
 	return (size_t)n == size ? 0 : -ESRCH;
 }
 
-/* Some microseconds before it is read or written by its id: what is looked at is the memory that it had. */
+/*
+ * Asks some microseconds before a read or write by the process id: does the process still have that
+ * memory?
+ */
 static bool program_is_there(const struct program_memory *program)
 {
 	char byte;
