@@ -28,7 +28,7 @@ int cgroup_namespace_enter(pid_t pid)
 	return setns(file, CLONE_NEWCGROUP) ? -errno : 0;
 }
 
-/* In a namespace that does not show where process 1 is. */
+/* Are we in a namespace that does not show where process 1 is? */
 static bool cgroup_namespace_hides(const struct cgroup *first)
 {
 	return !strncmp(first->path, "/..", 3) || !strncmp(first->memory, "/..", 3);

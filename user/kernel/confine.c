@@ -147,7 +147,7 @@ int confine_tool(const struct confine_needs *needs)
 	confine_begin(f);
 	for (size_t i = 0; i < ARRAY_SIZE(confine_refused); i++)
 		confine_on(f, confine_refused[i], REFUSE);
-	/* A process that is stopped is written to when it is made to fork (user/freeze/forkcopy.c). */
+	/* We write to a stopped process when we make it fork (user/freeze/forkcopy.c). */
 	if (!needs->ptrace)
 		confine_on(f, SYS_process_vm_writev, REFUSE);
 	if (!needs->ptrace && !CONFINE_SANITIZER)
@@ -161,7 +161,7 @@ int confine_tool(const struct confine_needs *needs)
 	return confine_install(f, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
 }
 
-/* Of memory, of reading and writing what is open, and of one's own end. */
+/* For memory, for reading and writing open files, and for one's own end. */
 static const long confine_allowed[] = {
 	SYS_read,	 SYS_write,	    SYS_pread64,	SYS_ppoll,
 	SYS_mmap,	 SYS_munmap,	    SYS_mremap,		SYS_mprotect,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * System calls that are not needed any more are given up before the files of strangers are read
- * (seccomp(2), a classic BPF program): whoever finds a way to have us do something, by a file made
- * for that, finds less to be had.
+ * Gives up the system calls that are not needed any more, before the files of strangers are read
+ * (seccomp(2), a classic BPF program). Whoever takes us over by a file made for that can then do
+ * less.
  */
 #ifndef MEMLEAKBPF_KERNEL_CONFINE_H
 #define MEMLEAKBPF_KERNEL_CONFINE_H
@@ -15,25 +15,25 @@ struct confine_needs {
 };
 
 /*
- * For all threads of a tool that has begun, and what they make: no other program is run, nothing
- * mounted, no module loaded, no root, namespace or user changed, no memory of another process
- * written (but for verdicts), no socket opened but of AF_UNIX. Other architectures' calls (32 bit)
- * fail, too. What is refused fails with EPERM. no_new_privs is set. 0 or -errno, not logged: -EINVAL without seccomp
- * in the kernel.
+ * For all threads of a tool that has begun, and the threads that they start. It runs no other
+ * program, mounts nothing, loads no module, and changes no root, namespace or user. It writes no
+ * memory of another process (but for verdicts), and opens only AF_UNIX sockets. Other
+ * architectures' calls (32 bit) are refused, too. A refused call fails with EPERM. Sets
+ * no_new_privs. 0 or -errno, not logged: -EINVAL without seccomp in the kernel.
  */
 int confine_tool(const struct confine_needs *needs);
 
 /*
- * For a process that reads one file that is in its memory already, and answers by descriptors that
- * are open: no capabilities, and no system calls but those of memory, of reading and writing, and
- * of its own end. 0 or -errno, not logged.
+ * For a process that reads one file, which is in its memory already, and answers by open
+ * descriptors. It keeps no capabilities, and only the system calls for memory, for reading and
+ * writing, and for its own end. 0 or -errno, not logged.
  */
 int confine_reader(void);
 
 /*
- * For the calling thread alone, which serves strangers on sockets that listen already: the same, and what it takes to
- * accept, read, write, wait and close. Threads that it has been called in keep confine_tool() from confining all: that
- * comes before they begin. 0 or -errno, not logged.
+ * For the calling thread alone, which serves strangers on sockets that listen already. It keeps
+ * those calls, and those to accept, read, write, wait and close. Call confine_tool() before such
+ * threads begin: it cannot confine all threads once one has called this. 0 or -errno, not logged.
  */
 int confine_server(void);
 

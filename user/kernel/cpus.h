@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * The numbers of the CPUs that are online, ascending; *out is freed by the caller. 0 or -errno, not
+ * Reads the numbers of the CPUs that are online, ascending. The caller frees *out. 0 or -errno, not
  * logged.
  */
 int cpus_online(unsigned **out, size_t *count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What this kernel and our privileges allow: tried when first asked for, then remembered. A
- * kernel's version says little (distributions backport), so each feature is used for real on a
- * function of our own and its effect is looked at.
+ * What this kernel and our privileges allow. Each feature is tried when first asked for, then
+ * remembered. A kernel's version says little (distributions backport). So we use each feature for
+ * real on a function of our own, and look at its effect.
  */
 #ifndef MEMLEAKBPF_KERNEL_FEATURE_H
 #define MEMLEAKBPF_KERNEL_FEATURE_H
@@ -35,16 +35,19 @@ struct features;
 struct features *features_new(void);	       /* NULL when out of memory */
 void features_free(struct features *features); /* NULL is fine */
 
-/* Tries it once; takes milliseconds. Not to be called from two threads at a time. */
+/* Tries the feature, once; takes milliseconds. Not to be called from two threads at a time. */
 bool features_have(struct features *features, enum feature feature);
 
 /*
- * What failed when it was tried, with the system's error: "creating a uprobe: Permission denied".
- * "" when it was not tried or is there.
+ * Which step failed in the trial, with the system's error: "creating a uprobe: Permission denied".
+ * "" when the feature was not tried or is there.
  */
 const char *features_why(const struct features *features, enum feature feature);
 
-/* The same as -errno; 0 as above, and where it works otherwise than it should. */
+/*
+ * The trial's error as -errno. 0 when the feature was not tried or is there, and when it works
+ * otherwise than it should.
+ */
 int features_error(const struct features *features, enum feature feature);
 
 #endif

@@ -23,7 +23,7 @@ struct machine {
 	char release[65];      /* uname -r */
 	char architecture[65]; /* uname -m */
 	unsigned major, minor; /* of the kernel's version; 0: unreadable */
-	/* effective, bit n: capability n of linux/capability.h; those of our user namespace */
+	/* effective ones, those of our user namespace; bit n: capability n of linux/capability.h */
 	uint64_t capabilities;
 	/* false: in a container's user namespace, where capabilities do not reach the kernel */
 	bool initial_userns;
@@ -38,15 +38,15 @@ struct machine {
 	const char *debuginfod_urls; /* from the environment; NULL: not set or empty */
 };
 
-/* Never fails: what cannot be read is unknown. */
+/* Never fails: a fact that cannot be read is unknown. */
 void machine_read(struct machine *out);
 
 bool machine_kernel_at_least(const struct machine *machine, unsigned major, unsigned minor);
 bool machine_has_capability(const struct machine *machine, int capability);
 
 /*
- * The parsers behind it, for tests: /sys/kernel/security/lockdown, CapEff of /proc/PID/status,
- * /proc/PID/uid_map.
+ * The parsers for /sys/kernel/security/lockdown, CapEff of /proc/PID/status and /proc/PID/uid_map;
+ * for tests.
  */
 enum lockdown machine_parse_lockdown(const char *text);
 bool machine_parse_capabilities(const char *status, uint64_t *out);

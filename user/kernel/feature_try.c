@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Small programs given to the kernel as instructions: they need no file, no BTF and no loader.
- * Those on uprobes sit on a function of our own and add their cookie to a counter, which is then
- * compared with the calls that were made.
+ * Those on uprobes sit on a function of our own and add their cookie to a counter. The counter is
+ * then compared with the calls that were made.
  */
 #include "user/kernel/feature_try.h"
 
@@ -32,9 +32,8 @@
 #include "user/kernel/uprobe.h"
 
 /*
- * Newer than Debian 12's headers; values of the kernel's user API (enum bpf_attach_type in
- * linux/bpf.h), where numbers never change. That they mean what they should is seen by what they
- * do.
+ * Newer than Debian 12's headers. The values are the kernel's user API (enum bpf_attach_type in
+ * linux/bpf.h), where numbers never change. The trials show that they mean what they should.
  */
 #define TRACE_UPROBE_MULTI   48
 #define TRACE_UPROBE_SESSION 57
@@ -62,7 +61,7 @@ static int feature_failed(const char **step, const char *what)
 	return errno ? -errno : -EIO;
 }
 
-/* libbpf's own messages about what it tries are of no use here. */
+/* libbpf's own messages about these trials are of no use here. */
 static int be_silent(enum libbpf_print_level level, const char *format, va_list args)
 {
 	(void)level;
@@ -119,7 +118,10 @@ int feature_try_uprobe_sleeps(const char **step)
 	return fd < 0 ? feature_failed(step, "loading a BPF program that may wait") : 0;
 }
 
-/* A tracing program on the kernel's function or tracepoint of that name: its descriptor. */
+/*
+ * Loads a tracing program on the kernel's function or tracepoint of that name. Returns its
+ * descriptor.
+ */
 static int load_tracing(const char *name, uint32_t attach_type, const char **step)
 {
 	libbpf_print_fn_t print = libbpf_set_print(be_silent);
@@ -149,7 +151,7 @@ int feature_try_thread_iterator(const char **step)
 
 	if (fd < 0)
 		return fd;
-	/* Older kernels do not know the process, and refuse what they do not know. */
+	/* Older kernels do not know the field for the process, and refuse unknown fields. */
 	link = bpf_link_create(fd, 0, BPF_TRACE_ITER, &opts);
 	return link < 0 ? feature_failed(step, "attaching it to one process") : 0;
 }
@@ -159,15 +161,13 @@ int feature_try_task_events(const char **step)
 	return try_tracing("sched_process_exit", BPF_TRACE_RAW_TP, step);
 }
 
-/*
- * Whether the verifier knows the helper; a call of it needs a callback, which needs BTF of its own.
- */
+/* Does the verifier know the helper? A call of it needs a callback, which needs BTF of its own. */
 static int try_helper(enum bpf_func_id helper, const char **step)
 {
 	libbpf_print_fn_t print;
 	int known, err = feature_try_bpf(step);
 
-	/* libbpf takes any refusal that does not name the helper for a yes. */
+	/* libbpf takes any refusal for a yes that does not name the helper. */
 	if (err)
 		return err;
 	print = libbpf_set_print(be_silent);
@@ -188,7 +188,10 @@ int feature_try_loop(const char **step)
 	return try_helper(BPF_FUNC_loop, step);
 }
 
-/* Where the verifier lets it pass, it is translated: without that there is none of such programs. */
+/*
+ * A program that the verifier lets pass is also translated: the kernel has none of such programs
+ * without that.
+ */
 int feature_try_tail_call(const char **step)
 {
 	_cleanup_close_ int map = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "feature",
@@ -300,8 +303,8 @@ static int try_kernel_has(const char *name, const char *not_with)
 }
 
 /*
- * Kernels from 7.0 on have the name without _impl, with an argument less, and may have the other one
- * with other types: a program that names it is refused there.
+ * Kernels from 7.0 on have the name without _impl, with an argument less. They may have the old
+ * name with other types, and then refuse a program that names it.
  */
 int feature_try_task_work(const char **step)
 {
@@ -322,7 +325,7 @@ static __attribute__((noinline)) void probed_function(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The function's place in the file that it was mapped from. */
+/* Finds the function's offset in the file that it was mapped from. */
 static int probed_offset(unsigned long *offset, const char **step)
 {
 	const struct mapping *m;
@@ -436,7 +439,7 @@ static int call_in_two_threads(const char **step)
 	return 0;
 }
 
-/* Not waited for, if that can be helped: there is a trial at every start. */
+/* Drops the link without waiting, if that can be helped: there is a trial at every start. */
 static void trial_drop_link(int link)
 {
 	int bin = link < 0 ? -1 : link_bin_new();
@@ -462,7 +465,10 @@ static int try_multi(uint32_t attach_type, pid_t pid, uint64_t hits, const char 
 	}
 	err = call_in_two_threads(step);
 	seen = trial_hits(&t);
-	/* Without a filter it sees the calls of another tool that makes its trials just then, too. */
+	/*
+	 * Without a filter the program also sees calls of another tool that makes its trials just
+	 * then.
+	 */
 	if (!err && (pid ? seen != hits : seen < hits)) {
 		*step = pid ? "it misses calls of other threads (a defect of kernels 6.6 to 6.9)"
 			    : "it does not see every call";

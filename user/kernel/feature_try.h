@@ -4,8 +4,8 @@
 #define MEMLEAKBPF_KERNEL_FEATURE_TRY_H
 
 /*
- * Each returns 0, or -errno with *step naming what failed: a static string. -ENODATA: it was
- * accepted and did not work.
+ * Each returns 0, or -errno with *step naming the step that failed: a static string. -ENODATA: the
+ * kernel accepted the feature, and it did not work.
  */
 int feature_try_btf(const char **step);
 int feature_try_bpf(const char **step);

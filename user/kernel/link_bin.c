@@ -39,7 +39,7 @@ void link_bin_drop(int bin, int link)
 		unkillable_close(link);
 		return;
 	}
-	/* Not the last reference. */
+	/* The bin's file still refers to the link. */
 	close(link);
 	unlinkat(bin, NAME, 0);
 }

@@ -56,7 +56,7 @@ const char *privilege_missing(char text[static PRIVILEGE_TEXT_MAX])
 	if (privilege_get(&permitted, &effective))
 		return text;
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
-		/* It stands for the two that were split off from it. */
+		/* CAP_SYS_ADMIN stands for the two that were split off from it. */
 		bool admin = needed[i].number != CAP_SYS_PTRACE && effective & MASK(CAP_SYS_ADMIN);
 
 		if (admin || effective & MASK(needed[i].number))
@@ -109,7 +109,7 @@ int privilege_drop_thread(void)
 	return privilege_set(0, 0);
 }
 
-/* CAP_SYS_ADMIN stays with `admin`, and where it stands for one of those that are to be kept. */
+/* CAP_SYS_ADMIN stays with `admin`, and where it stands for a kept one. */
 static int privilege_drop_but(uint64_t kept, uint64_t lent, bool admin)
 {
 	const uint64_t new = MASK(CAP_BPF) | MASK(CAP_PERFMON) | MASK(CAP_CHECKPOINT_RESTORE);
@@ -121,8 +121,8 @@ static int privilege_drop_but(uint64_t kept, uint64_t lent, bool admin)
 	if (admin || kept & new & ~permitted)
 		kept |= MASK(CAP_SYS_ADMIN);
 	/*
-	 * A program that we might be made to run gets nothing back. Needs CAP_SETPCAP, which goes
-	 * last.
+	 * A program that we might be made to run gets nothing back. Dropping needs CAP_SETPCAP,
+	 * which goes last.
 	 */
 	for (int capability = 0; capability < 64; capability++) {
 		if (!(kept & MASK(capability)) && permitted & MASK(CAP_SETPCAP))

@@ -34,29 +34,32 @@ bool privilege_ptrace(void);
 bool privilege_admin(void);
 
 /*
- * Gives up for good, in all sets, what tracing does not need once it has begun: what stays of what
- * there was is CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
- * CAP_SYS_RESOURCE, CAP_KILL and CAP_SYS_NICE (user/freeze/stop.h); CAP_SYS_ADMIN too when `admin` is
- * true or when it is the only one of them that allows tracing (before Linux 5.9); and of root's, when
- * `files` is true, CAP_DAC_OVERRIDE, which is in force for privilege_as_caller() alone. Also sets
+ * Gives up for good, in all sets, the capabilities that tracing does not need once it has begun.
+ * These stay, if they were there: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
+ * CAP_CHECKPOINT_RESTORE, CAP_SYS_RESOURCE, CAP_KILL, and CAP_SYS_NICE (user/freeze/stop.h).
+ * CAP_SYS_ADMIN stays when `admin` is true, or when it alone allows tracing (before Linux 5.9).
+ * With `files`, root keeps CAP_DAC_OVERRIDE, in force only in privilege_as_caller(). Also sets
  * no_new_privs. 0 or -errno, not logged; then nothing may have changed.
  */
 int privilege_drop(bool admin, bool files);
-/* The same of who traces nothing and only looks into processes: CAP_BPF and CAP_PERFMON go as well. */
+/*
+ * The same for a tool that traces nothing and only looks into processes: CAP_BPF and CAP_PERFMON go
+ * as well.
+ */
 int privilege_drop_tracing(void);
 
 /*
- * For opening a file that the caller has named: until privilege_back() the calling thread opens
- * files by the caller's own rights, without the capabilities that are there to look into targets'
- * (setcap on the program). Root is root, with what privilege_drop() has kept for this. privilege_back()
- * gets what is returned here.
+ * For opening a file that the caller has named. Until privilege_back() the calling thread opens
+ * files by the caller's own rights. It does without the capabilities that are there to look into
+ * targets' files (setcap on the program). Root is root, with the capability that privilege_drop()
+ * has kept for this. Pass the result to privilege_back().
  */
 uint64_t privilege_as_caller(void);
 void privilege_back(uint64_t lent);
 
 /*
- * Gives up every capability of the calling thread alone: capabilities(7) belong to threads, and one
- * that is started before privilege_drop() keeps what there was. 0 or -errno, not logged.
+ * Gives up every capability of the calling thread alone. capabilities(7) belong to threads: one
+ * that starts before privilege_drop() keeps what there was. 0 or -errno, not logged.
  */
 int privilege_drop_thread(void);
 

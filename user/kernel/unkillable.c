@@ -13,10 +13,7 @@ struct call {
 	long number, arguments[5], result;
 };
 
-/*
- * Nothing but system calls here: another thread of ours may have been killed with a lock in its
- * hands.
- */
+/* Makes system calls only: another thread of ours may have been killed while it held a lock. */
 static int unkillable_make(void *arg)
 {
 	struct call *call = arg;
@@ -32,13 +29,13 @@ static int unkillable_make(void *arg)
 
 long unkillable_syscall(long number, long a, long b, long c, long d, long e)
 {
-	/* The child's stack; errno is ours, which we do not use meanwhile. */
+	/* The child's stack. errno is ours, and we do not use it meanwhile. */
 	char stack[16384] __attribute__((aligned(16)));
 	struct call call = {.number = number, .arguments = {a, b, c, d, e}};
 	pid_t child = clone(unkillable_make, stack + sizeof(stack),
 			    CLONE_VM | CLONE_VFORK | CLONE_FILES, &call);
 
-	/* No process to be had: killable, then. */
+	/* Without a child the call is killable. */
 	if (child < 0) {
 		long result = syscall(number, a, b, c, d, e);
 

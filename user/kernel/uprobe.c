@@ -16,7 +16,8 @@
 #define COUNTER_SHIFT 32
 
 /*
- * The number of the source (Documentation/ABI/testing/sysfs-bus-event_source-devices), or -errno.
+ * Reads the number of the source (Documentation/ABI/testing/sysfs-bus-event_source-devices); or
+ * -errno.
  */
 static int source(void)
 {

@@ -8,16 +8,16 @@
 #include <sys/types.h>
 
 /*
- * A probe on the instruction at that offset of the file, or on the return from the function that
- * begins there; pid 0: in every process. Returns a descriptor, to which a program can be attached,
- * for unkillable_close(); or -errno, not logged.
+ * Puts a probe on the instruction at that offset of the file, or on the return from the function
+ * that begins there. pid 0: in every process. Returns a descriptor, to which a program can be
+ * attached, for unkillable_close(); or -errno, not logged.
  */
 int uprobe_open(const char *path, uint64_t offset, bool at_return, pid_t pid);
 
 /*
- * The same with a counter, 0: none: the offset in the file of a 16-bit number that the kernel adds
- * one to in each process that it puts the probe into, for as long as it is there. All probes on an
- * instruction have the same. Below 4 GiB: -ERANGE.
+ * The same with a counter: the offset in the file of a 16-bit number, 0: none. The kernel adds one
+ * to this number in each process that it puts the probe into, for as long as the probe is there.
+ * All probes on an instruction have the same counter. At 4 GiB or above: -ERANGE.
  */
 int uprobe_open_counted(const char *path, uint64_t offset, uint64_t counter, bool at_return,
 			pid_t pid);
