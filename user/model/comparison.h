@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What changed between two moments, stack by stack; made by user/analysis/diff, printed by
+ * The changes between two moments, stack by stack; made by user/analysis/diff, printed by
  * user/export.
  */
 #ifndef MEMLEAKBPF_MODEL_COMPARISON_H
@@ -12,26 +12,26 @@
 #include "user/model/snapshot.h"
 
 struct compared_stack {
-	/* frames and end of one of the stacks that are this one; its numbers mean nothing */
+	/* frames and end of one of the stacks with these functions; its numbers mean nothing */
 	struct stack names;
 	struct amount old, now; /* live */
 };
 
-/* What the calls of a function left behind, on either side. */
+/* How much the calls of a function left behind, on either side. */
 struct compared_scope {
 	const char *function, *tag; /* tag: NULL: none */
-	/* of the diff; NULL: there is none on that side */
+	/* of the diff; NULL: that side has none */
 	const struct scope *old, *now;
 };
 
-/* What guarded blocks have shown: of one kind, by stacks of the same functions. */
+/* Bad accesses to guarded blocks: of one kind, by stacks of the same functions. */
 struct compared_access {
 	/* one of them, of the new side where it is there; its count is that side's */
 	struct misuse misuse;
 	uint64_t old, now; /* how often it was seen */
 };
 
-/* On which side it was seen. */
+/* Which side has seen the access. */
 enum presence {
 	PRESENCE_NEW,
 	PRESENCE_BOTH,
@@ -41,24 +41,24 @@ enum presence {
 
 struct compared_side {
 	uint64_t time_ns, elapsed_ns; /* of its latest snapshot */
-	size_t processes, ended; /* so many of these have ended: what they had left at their ends */
+	size_t processes, ended; /* so many have ended: they count with what they had left then */
 	pid_t pid;		 /* of one of them */
 	char comm[16];
-	struct amount live;	     /* what is compared */
-	struct amount suppressed;    /* what is not */
+	struct amount live;	     /* that is compared */
+	struct amount suppressed;    /* that is left out */
 	uint64_t sample_bytes, lost; /* lost: all causes */
-	bool guarded;		     /* blocks were to be (--guard), */
+	bool guarded;		     /* blocks were to be guarded (--guard), */
 	uint64_t guarded_blocks;     /* and so many were */
-	uint64_t bad_accesses;	     /* that these have shown, without what is suppressed */
-	uint64_t not_listed;	     /* further ones, of which only the number is known */
+	uint64_t bad_accesses;	     /* shown by these blocks, without suppressed ones */
+	uint64_t not_listed;	     /* further bad accesses; only their number is known */
 	bool inspected, surveyed;    /* as struct snapshot has them */
 };
 
 struct comparison {
 	struct compared_side old, now;
 	/*
-	 * Growth first, then what stayed, then what shrank most; those that never were live are not
-	 * among them.
+	 * Growth first, then equal ones, then those that shrank most. Stacks that never were live
+	 * are not among them.
 	 */
 	struct compared_stack *stacks;
 	size_t stack_count;
@@ -81,7 +81,7 @@ enum change {
 	CHANGE_GONE,
 };
 
-/* By bytes, and by count where the bytes are the same. */
+/* Compares bytes, and counts where the bytes are the same. */
 enum change compared_change(const struct compared_stack *stack);
 const char *change_name(enum change change); /* "grew", "new" … */
 

@@ -102,7 +102,7 @@ static bool frame_is_rust_symbol(const char *symbol)
 	return false;
 }
 
-/* An inlined call has no mangled name: debug information tells it, which has the file as well. */
+/* An inlined call has no mangled name. Debug information names it, and has the file as well. */
 static bool frame_is_rust(const struct frame *frame)
 {
 	size_t len = frame->file ? strlen(frame->file) : 0;
@@ -111,7 +111,10 @@ static bool frame_is_rust(const struct frame *frame)
 	       (len > 3 && !strcmp(frame->file + len - 3, ".rs"));
 }
 
-/* Of "<Type as Trait>::f", from "Type" on: where the trait begins; NULL: "<Type>::f". *len: of the type. */
+/*
+ * Finds, in "<Type as Trait>::f" from "Type" on, where the trait begins; NULL: "<Type>::f". *len:
+ * the type's length.
+ */
 static const char *frame_rust_trait(const char *type, size_t *len)
 {
 	static const char as[] = " as ";
@@ -123,7 +126,7 @@ static const char *frame_rust_trait(const char *type, size_t *len)
 		if (depth == 1 && !strncmp(at, as, strlen(as)))
 			return at + strlen(as);
 		depth += *at == '<';
-		/* No bracket is that of "fn() -> T". */
+		/* The '>' of "fn() -> T" is no bracket. */
 		depth -= *at == '>' && (!*len || at[-1] != '-');
 		if (!depth)
 			break;
@@ -132,8 +135,8 @@ static const char *frame_rust_trait(const char *type, size_t *len)
 }
 
 /*
- * A function is its type's crate's, but of a type that no crate defines (T, u8, [T], a tuple) its
- * trait's; without a trait such a function is the libraries' own.
+ * A function belongs to its type's crate. If no crate defines the type (T, u8, [T], a tuple), it
+ * belongs to its trait's crate; without a trait it is the libraries' own.
  */
 static bool frame_rust_name_is_library(const char *name)
 {
@@ -158,7 +161,10 @@ static bool frame_rust_name_is_library(const char *name)
 	return frame_begins(name, crates, ARRAY_SIZE(crates));
 }
 
-/* Of Rust's own libraries, with which every program is linked: "alloc::vec", "<alloc::vec::Vec<T> as". */
+/*
+ * Is it in Rust's own libraries, with which every program is linked: "alloc::vec",
+ * "<alloc::vec::Vec<T> as"?
+ */
 static bool frame_is_rust_library(const struct frame *frame)
 {
 	static const char *const functions[] = {"__rust_", "__rdl_", "__rg_"};

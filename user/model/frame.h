@@ -18,7 +18,7 @@ enum frame_kind {
 	FRAME_KIND_PHP,
 	FRAME_KIND_PERL,
 	FRAME_KIND_DOTNET,
-	/* no code: stands in the place of mmap(), by which a runtime has made its own pool larger */
+	/* no code: stands in the place of mmap(), with which a runtime has enlarged its own pool */
 	FRAME_KIND_ARENA,
 	FRAME_KINDS,
 };
@@ -26,25 +26,28 @@ enum frame_kind {
 /*
  * One frame of a stack with its names. Unknown strings are NULL, never "". Immutable once made.
  *
- * Native code, Go's too, lies in a file: module, offsets and build_id are about that. A frame of any
- * other kind is what a runtime calls one (frame_managed()): `module` and `module_path` are the script's
- * or the class's file, and an address is known only of code that was compiled (frame_is_code()).
+ * Native code and Go's lie in a file: module, offsets and build_id describe that file. Other kinds
+ * are a runtime's frames (frame_managed()): `module` and `module_path` are the script's or the
+ * class's file. They have an address only for compiled code (frame_is_code()).
  */
 struct frame {
 	enum frame_kind kind;
 	const char *function; /* demangled */
-	/* mangled, as the symbol table or the perf map has it; NULL when that is no other name */
+	/* mangled, from the symbol table or the perf map; NULL when it is the same name */
 	const char *symbol;
 	const char *module; /* file name of the object; "[vdso]"; NULL for code without a file */
 	const char *module_path; /* the object's whole path as the target sees it */
 	const char *file;	 /* source file */
-	/* of the call; where the runtime does not tell that, of the function's beginning; 0: unknown */
+	/*
+	 * of the call, or of the function's beginning where the runtime tells no more; 0: unknown
+	 */
 	uint32_t line;
-	bool line_begins; /* it is that of the function's beginning, since that of the call is not known */
+	/* `line` is that of the function's beginning, since the call's is unknown */
+	bool line_begins;
 	bool inlined; /* an inlined call: the frame after it holds its code */
 	/*
-	 * function known: bytes from its start; else the link-time virtual address in the module;
-	 * without a module the plain address
+	 * function known: bytes from its start. Else the link-time virtual address in the module;
+	 * without a module the plain address.
 	 */
 	uint64_t offset;
 	/* link-time virtual address in the module, always; the plain address without a module */
@@ -57,16 +60,16 @@ struct frame {
 const char *frame_kind_name(enum frame_kind kind);
 
 /*
- * A runtime's own frame: `function` and `file` may be NULL where they are not known, and have to last
- * as long as the frame.
+ * A runtime's own frame. `function` and `file`, NULL where unknown, have to last as long as the
+ * frame.
  */
 struct frame frame_managed(enum frame_kind kind, const char *function, const char *file,
 			   uint32_t line);
 
-/* Its module is an object with code, and not a script. */
+/* Is its module an object with code, and not a script? */
 bool frame_in_object(const struct frame *frame);
 
-/* It has an address. False: an interpreter's frame, whose offsets mean nothing. */
+/* Has it an address? False: an interpreter's frame, whose offsets mean nothing. */
 bool frame_is_code(const struct frame *frame);
 
 #define FRAME_WHERE_MAX 4224 /* a module of 4095 bytes, and a kind */
@@ -77,12 +80,12 @@ char *frame_where(const struct frame *frame, char buf[static FRAME_WHERE_MAX]);
 #define FRAME_RUNTIME_MAX 32
 
 /*
- * What stands in the place of a module for code that lies in none, as "[anon]" does for memory: "[python]". NULL for what is in an object, and for native code without a
- * file. Returns buf or NULL.
+ * A name in a module's place for code that lies in no module: "[python]", like "[anon]" for memory.
+ * NULL for code in an object, and for native code without a file. Returns buf or NULL.
  */
 char *frame_runtime(const struct frame *frame, char buf[static FRAME_RUNTIME_MAX]);
 
-/* C++'s operator new or new[]: it calls malloc, and its caller has no other name for malloc. */
+/* Is it C++'s operator new or new[]? It calls malloc, and to its caller it is malloc. */
 bool frame_is_operator_new(const struct frame *frame);
 
 /*
@@ -99,11 +102,12 @@ bool frame_is_wrapper(const struct frame *frame);
  * one without a name.
  */
 enum allocating {
-	ALLOCATING_CALLER, /* called the allocation function: often but a wrapper */
-	ALLOCATING_PROGRAM, /* ... past operator new and the C and C++ libraries: what a person would name */
+	ALLOCATING_CALLER, /* called the allocation function: often only a wrapper */
+	/* ... past operator new and the C and C++ libraries: a person would name it */
+	ALLOCATING_PROGRAM,
 };
 
-/* Its number, of the innermost such frame; 0: none is known. */
+/* The index of the innermost such frame; 0: none is known. */
 size_t frames_allocating(const struct frame *const *frames, size_t count, enum allocating which);
 
 #endif

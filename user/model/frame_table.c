@@ -98,7 +98,7 @@ static int table_grow(struct table *t)
 	return 0;
 }
 
-/* Takes the item over, also on failure. It is not in the table yet. */
+/* Takes the item, which is not in the table yet, over; also on failure. */
 static int table_add(struct table *t, uint64_t hash, void *item, uint32_t *id)
 {
 	int err = item ? 0 : -ENOMEM;
@@ -118,7 +118,7 @@ static int table_add(struct table *t, uint64_t hash, void *item, uint32_t *id)
 	return 0;
 }
 
-/* By words of 8 bytes where there are any. */
+/* Goes by words of 8 bytes where there are any. */
 static uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
@@ -196,7 +196,7 @@ const char *frame_table_string_at(const struct frame_table *table, uint32_t id, 
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-/* The frame's strings are the table's own by now: equal ones have the same number. */
+/* The frame's strings are the table's own by now, so equal ones have the same number. */
 static bool frame_equal(const void *item, const void *key)
 {
 	const struct frame_entry *a = item, *b = key;

@@ -8,7 +8,7 @@
 
 #include "user/base/util.h"
 
-/* So many brackets that nothing closes are looked behind: a name that was cut has a few. */
+/* Looks past so many brackets that nothing closes: a name that was cut has a few. */
 #define NAME_OPEN_MAX 16
 
 static bool name_begins(const char *text, const char *prefix)
@@ -21,7 +21,10 @@ static bool name_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* "operator" and its sign, behind which template arguments may come; 0: no such. Of two the longer one comes first. */
+/*
+ * The length of "operator" and its sign, behind which template arguments may come; 0: no such. The
+ * longer of two signs comes first.
+ */
 static size_t name_operator(const char *name, size_t at)
 {
 	static const char *const signs[] = {
@@ -40,7 +43,7 @@ static size_t name_operator(const char *name, size_t at)
 	return 0;
 }
 
-/* What looks like brackets and is a part of the name: how long; 0: nothing such. */
+/* The length of a part of the name that looks like brackets; 0: there is none here. */
 static size_t name_solid(const char *name, size_t at)
 {
 	static const char *const words[] = {"(anonymous namespace)", "{lambda("};
@@ -49,11 +52,11 @@ static size_t name_solid(const char *name, size_t at)
 		if (name_begins(name + at, words[i]) && (!at || !name_is_word(name[at - 1])))
 			return strlen(words[i]);
 	}
-	/* Of "operator<< <char>" the arguments stay brackets. */
+	/* The arguments in "operator<< <char>" stay brackets. */
 	return name_operator(name, at);
 }
 
-/* Behind the bracket that closes the one at `at`; 0: none does. */
+/* The position behind the bracket that closes the one at `at`; 0: none does. */
 static size_t name_behind(const char *name, size_t at)
 {
 	const char open = name[at], close = open == '<' ? '>' : ')';
@@ -99,7 +102,7 @@ size_t function_name_scope(const char *name)
 			start = i + 1;
 		}
 	}
-	/* Only what has parameters has a return type before its name. */
+	/* Only a name with parameters has a return type before it. */
 	return 0;
 }
 
@@ -139,7 +142,7 @@ static void fold_put(struct folding *f, const char *text, size_t len)
 	f->used += len;
 }
 
-/* What std::string is called at length, up to its closing bracket; 0: something else. */
+/* The length of std::string's long name, up to its closing bracket; 0: something else. */
 static size_t fold_string(const char *name, size_t at)
 {
 	static const char *const words[] = {"basic_string<char,", "basic_string<char>"};
@@ -152,8 +155,8 @@ static size_t fold_string(const char *name, size_t at)
 }
 
 /*
- * Template arguments follow a name, or the sign that ends at `sign`; Rust's "<T as Trait>::f" begins
- * with the bracket.
+ * Template arguments follow a name, or the sign that ends at `sign`. Rust's "<T as Trait>::f"
+ * begins with the bracket.
  */
 static bool fold_is_arguments(const char *name, size_t at, size_t sign, bool prose)
 {
@@ -165,7 +168,7 @@ static bool fold_is_arguments(const char *name, size_t at, size_t sign, bool pro
 	return at && (name_is_word(name[at - 1]) || strchr("<>=-:", name[at - 1]));
 }
 
-/* How long the namespace within std is that is written here; 0: none is. */
+/* The length of the inline namespace of std that is written here; 0: none. */
 static size_t name_inline_std(const char *name)
 {
 	static const char *const inlines[] = {"std::__cxx11::", "std::__1::", "std::__ndk1::"};
@@ -186,7 +189,7 @@ static bool name_fold_from(struct folding *f, const char *name, bool prose)
 	for (size_t i = 0; name[i];) {
 		size_t solid = name_solid(name, i), end = 0;
 
-		/* The name may end with it. */
+		/* The name may end with the namespace. */
 		if (!word && (end = name_inline_std(name + i))) {
 			fold_put(f, "std::", 5);
 			i += end;
@@ -206,7 +209,7 @@ static bool name_fold_from(struct folding *f, const char *name, bool prose)
 			word = false;
 			continue;
 		}
-		/* "f[abi:cxx11]": which of two that differ in nothing else. */
+		/* "f[abi:cxx11]" tells two functions apart that differ in nothing else. */
 		if (name_begins(name + i, "[abi:") && strchr(name + i, ']')) {
 			i = (size_t)(strchr(name + i, ']') + 1 - name);
 			continue;

@@ -12,7 +12,7 @@ void id_map_free(struct id_map *map)
 	*map = (struct id_map){0};
 }
 
-/* The key's entry, or the free one where it belongs. There is always a free one. */
+/* Finds the key's entry, or the free one where it belongs. There is always a free one. */
 static struct id_map_entry *id_map_place_of(const struct id_map *map, uint64_t key)
 {
 	size_t i = (size_t)id_map_mix(key) & (map->room - 1);

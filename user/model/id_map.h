@@ -13,7 +13,7 @@ struct id_map_entry {
 	bool used;
 };
 
-/* All zero is an empty one. */
+/* An empty map is all zero. */
 struct id_map {
 	struct id_map_entry *entries;
 	size_t count, room; /* room: a power of two, or 0 */

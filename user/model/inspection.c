@@ -57,7 +57,10 @@ const char *group_kind_name(enum group_kind kind)
 
 const char *inspected_group_suppressed(const struct inspected_group *group)
 {
-	/* No stack says here who has allocated what, so these are fewer than user/analysis/suppress_builtin.c has. */
+	/*
+	 * Here no stack says who has allocated what, so there are fewer than in
+	 * user/analysis/suppress_builtin.c.
+	 */
 	static const struct {
 		const char *class, *name;
 	} known[] = {
@@ -96,7 +99,7 @@ char *inspected_group_label(const struct inspected_group *g)
 		break;
 	case GROUP_SIZE:
 		format_bytes(human, g->size);
-		/* Some digits of the hash tell those of one size apart. */
+		/* Some digits of the hash tell groups of one size apart. */
 		if (!g->size)
 			len = asprintf(&label, "blocks of other sizes");
 		else if (g->beginning)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How much a process's memory has grown beside what its live blocks come to: what no traced function
- * has given out shows only there. What live blocks come to is never said to be all that there is.
+ * How much more a process's memory has grown than its live blocks. Memory that no traced function
+ * has given out shows only there. We never say that live blocks are all that there is.
  */
 #ifndef MEMLEAKBPF_MODEL_MEMORY_GROWTH_H
 #define MEMLEAKBPF_MODEL_MEMORY_GROWTH_H
@@ -11,15 +11,18 @@
 
 struct growth {
 	/*
-	 * bytes by which anonymous memory, resident or swapped out, is more than at the attach (of a
-	 * program that was traced from its start: all of it); 0: none, or unknown
+	 * growth of anonymous memory since the attach, resident or swapped out, in bytes; 0: none,
+	 * or unknown. For a program traced from its start: all of it.
 	 */
 	uint64_t anon;
-	/* what of that is beyond live bytes, where that matters (user/trace/growth.h); 0: it does not */
+	/*
+	 * the part of `anon` beyond live bytes, where that matters (user/trace/growth.h); 0: it
+	 * does not
+	 */
 	uint64_t untraced;
 	/*
-	 * the mappings that have grown most, a line each; NULL: not looked at. Only where it matters.
-	 * Owned by the snapshot
+	 * the mappings that have grown most, a line each, only where it matters; NULL: not looked
+	 * at. Owned by the snapshot.
 	 */
 	char *where;
 	bool mmap_traced; /* --mmap: mappings count as blocks */

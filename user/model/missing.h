@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a kernel has refused us, which is done without. */
+/* Parts that the kernel has refused us, and that we do without. */
 #ifndef MEMLEAKBPF_MODEL_MISSING_H
 #define MEMLEAKBPF_MODEL_MISSING_H
 
@@ -10,7 +10,7 @@
 
 struct missing_part {
 	const char *what;      /* a stable name, for JSON and metrics; a constant */
-	const char *costs;     /* a part of a sentence that says what is different; a constant */
+	const char *costs;     /* a part of a sentence that says what we lose; a constant */
 	char why[MISSING_WHY]; /* "on_loaded: Invalid argument" */
 };
 
@@ -20,8 +20,8 @@ struct missing_parts {
 };
 
 /*
- * One more, with its reason as printf makes it; `what` and `costs` are constants. The same once
- * only, and none beyond MISSING_MAX. NULL: it is there already.
+ * Adds a part, with its reason as printf makes it; `what` and `costs` are constants. Adds the same
+ * part only once, and none beyond MISSING_MAX. NULL: it is there already.
  */
 const struct missing_part *missing_add(struct missing_parts *list, const char *what,
 				       const char *costs, const char *format, ...)

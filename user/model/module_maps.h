@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a process's executable code was mapped: what turns a frame's place in its module into an
- * address, for formats that want one.
+ * Where a process's executable code was mapped. Some formats want addresses: this list makes one of
+ * a frame's place in its module.
  */
 #ifndef MEMLEAKBPF_MODEL_MODULE_MAPS_H
 #define MEMLEAKBPF_MODEL_MODULE_MAPS_H
@@ -27,8 +27,8 @@ struct module_maps {
 struct module_maps *module_maps_new(const struct module_map *items, size_t count);
 
 /*
- * The map with that path (and build id, when both have one) that covers a link-time address; NULL:
- * none. `maps` may be NULL.
+ * Finds the map with that path that covers a link-time address; NULL: none. The build id must
+ * agree, when both have one. `maps` may be NULL.
  */
 const struct module_map *module_maps_find(const struct module_maps *maps, const char *path,
 					  const uint8_t *build_id, size_t build_id_len,

@@ -7,14 +7,14 @@
 
 /* Numbers are those of recordings. */
 enum end_cause {
-	END_UNKNOWN, /* or it has not ended */
+	END_UNKNOWN, /* unknown, or it has not ended */
 	END_EXIT,
 	END_SIGNAL,
 	END_CORE, /* by a signal, and its memory was dumped */
-	/* The kernel killed it for want of memory: */
-	END_MEMORY_LIMIT,   /* of its control group, or of one above */
-	END_MACHINE_MEMORY, /* of the machine's */
-	END_SOME_MEMORY,    /* and whose is not known */
+	/* The kernel killed it because memory ran out: */
+	END_MEMORY_LIMIT,   /* its control group's, or that of one above */
+	END_MACHINE_MEMORY, /* the machine's */
+	END_SOME_MEMORY,    /* whose is not known */
 	END_CAUSES,
 };
 

@@ -13,18 +13,18 @@ struct process_sample {
 	/* since boot, in clock ticks: with the pid it names a process for good */
 	uint64_t start_ticks;
 	uid_t uid;  /* effective */
-	uid_t ruid; /* real: who has begun it; not in recordings */
+	uid_t ruid; /* real: who started it; not in recordings */
 	unsigned threads;
 	char comm[16]; /* a string */
 	/*
-	 * Bytes. Anonymous memory, resident and swapped out, is what leaks; shared memory is shown
+	 * Bytes. Leaks are in anonymous memory, resident and swapped out; shared memory is shown
 	 * beside it.
 	 */
 	uint64_t anon, swap, shmem;
-	uint64_t rss; /* bytes, resident in all: of files, too; 0: unknown */
+	uint64_t rss; /* bytes resident in all, files included; 0: unknown */
 	/*
-	 * Of its children that have exited since the source was opened, and of theirs: how many,
-	 * and the largest resident set that one had.
+	 * Children, and theirs, that have exited since the source was opened: how many, and the
+	 * largest resident set of one.
 	 */
 	uint64_t exited, exited_peak;
 };

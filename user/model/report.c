@@ -44,7 +44,7 @@ int report_reserve(struct report *r)
 {
 	if (r->notes)
 		return 0;
-	/* Every one will be written: cleared first, they would be written twice. */
+	/* Each one will be written: clearing them first would write them twice. */
 	r->notes = reallocarray(NULL, r->snapshot->stack_count + 1, sizeof(*r->notes));
 	if (r->notes && !report_take_misuses(r))
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A snapshot and what has been found out about it since: what is kept beside it, so that it stays as
- * its source has filled it. Made by user/session (and the survey) stage by stage, read by exporters
- * and the writer of recordings.
+ * A snapshot, and what has been found out about it since. The findings are kept beside it, so that
+ * it stays as its source has filled it. user/session (and the survey) makes it stage by stage;
+ * exporters and the writer of recordings read it.
  */
 #ifndef MEMLEAKBPF_MODEL_REPORT_H
 #define MEMLEAKBPF_MODEL_REPORT_H
@@ -15,25 +15,22 @@
 #include "user/model/suppressed.h"
 #include "user/model/trend.h"
 
-/* Of one stack. */
+/* The findings about one stack. */
 struct stack_notes {
 	int64_t delta_bytes; /* live now - live at the last snapshot */
 	int64_t delta_count;
 	uint64_t fresh_bytes; /* allocated since the last snapshot, freed or not */
-	/*
-	 * 1 << enum verdict_class: of live blocks that suppressions have taken out; without a
-	 * verdict all or none
-	 */
+	/* 1 << enum verdict_class: suppressed live blocks; without a verdict all or none */
 	unsigned suppressed;
-	bool hidden;	    /* all live blocks have been: not to be shown */
-	bool unwanted;	    /* by who looks at the report: not to be shown either */
+	bool hidden;	    /* all live blocks are suppressed: not to be shown */
+	bool unwanted;	    /* the reader of the report does not want it: not to be shown either */
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
-	/* As in struct stack, and those that were looked for only now. NULL until then. */
+	/* The frames of struct stack, or frames found only now. NULL until then. */
 	const struct frame *const *frames;
 	size_t frame_count;
 };
 
-/* Where its process runs, as labels have it; NULL: nowhere of that kind, or unknown. */
+/* Where the process runs, as labels say it; NULL: nowhere of that kind, or unknown. */
 struct report_place {
 	const char *unit, *container, *pod;
 	const char *pod_name; /* "NAMESPACE/POD" */
@@ -64,17 +61,17 @@ struct report {
 };
 
 /*
- * Takes the snapshot over. The frames that it has come with it; differences are those of a first
- * snapshot: all that is live. NULL when out of memory; then the snapshot is freed too.
+ * Takes the snapshot over, with its frames. Differences are those of a first snapshot: all that is
+ * live. NULL when out of memory; then the snapshot is freed too.
  */
 struct report *report_new(struct snapshot *snapshot);
 
 /*
- * report_new() in two steps, for one that may never be shown: of a long recording each snapshot but
- * the last is only counted. Between the two it has its snapshot and nothing else.
+ * report_new() in two steps, for a snapshot that may never be shown: all but the last one of a long
+ * recording are only counted. Between the two steps the report has its snapshot and nothing else.
  */
 struct report *report_begin(struct snapshot *snapshot);
-/* 0, or -ENOMEM: it stays as it is. */
+/* 0, or -ENOMEM: the report stays as it is. */
 int report_complete(struct report *report);
 /*
  * Only room for the notes and misuses: the caller fills in each stack's notes. 0, also when there
@@ -82,7 +79,7 @@ int report_complete(struct report *report);
  */
 int report_reserve(struct report *report);
 
-/* Those that a stack begins with. */
+/* The notes that a stack begins with. */
 static inline struct stack_notes report_first_notes(const struct stack *stack)
 {
 	return (struct stack_notes){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One of the calls that what is wrong with a block is told by: where it was allocated, freed, touched. */
+/* A call that helps to explain a misused block: it allocated, freed, or touched the block. */
 #ifndef MEMLEAKBPF_MODEL_REPORTED_CALL_H
 #define MEMLEAKBPF_MODEL_REPORTED_CALL_H
 

@@ -44,7 +44,7 @@ static struct scope *scopes_list_append(struct scopes_list *list, const char *fu
 {
 	struct scope *there, *grown;
 
-	/* Grows by half, at powers of two: few lists are long. */
+	/* Doubles at powers of two: few lists are long. */
 	if (!(list->count & (list->count - 1))) {
 		grown = realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof(*grown));
 		if (!grown)
@@ -105,7 +105,7 @@ int scope_add_figures(struct scope *to, const struct scope *from)
 		to->time_max_ns = from->time_max_ns;
 	for (size_t i = 0; i < SCOPE_TIMES; i++)
 		to->times[i] += from->times[i];
-	/* How many of them are the same is not known. */
+	/* Nobody knows how many tags both have. */
 	to->tags = to->tags && from->tags ? 0 : to->tags + from->tags;
 	to->kept_error = hypot(to->kept_error, from->kept_error);
 	to->live_error = hypot(to->live_error, from->live_error);
@@ -123,7 +123,7 @@ int scope_add_figures(struct scope *to, const struct scope *from)
 	return err;
 }
 
-/* All that is no pointer. */
+/* All members that are no pointers. */
 #define SCOPE_FIGURES	   offsetof(struct scope, calls)
 #define SCOPE_FIGURES_SIZE (offsetof(struct scope, kept_calls) - SCOPE_FIGURES)
 

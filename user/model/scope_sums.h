@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the calls of one function (with one value of its tag) have allocated, and left behind. A
- * block belongs to the innermost call that was open on its thread when it was allocated, and is
- * within the calls around that one as well.
+ * block belongs to the innermost call that was open on its thread when it was allocated. It is also
+ * within the calls around that one.
  */
 #ifndef MEMLEAKBPF_MODEL_SCOPE_SUMS_H
 #define MEMLEAKBPF_MODEL_SCOPE_SUMS_H
@@ -15,7 +15,7 @@
 
 #define SCOPE_TIMES 48
 
-/* Calls that have kept from so many bytes to so many. */
+/* Calls that have kept at least `bytes`, and at most `bytes_max`. */
 struct scope_kept {
 	uint64_t bytes, bytes_max;
 	uint64_t calls;
@@ -27,21 +27,21 @@ struct scope {
 	uint64_t calls; /* that were entered */
 	uint64_t open;	/* of them: now */
 	uint64_t left;	/* ended without a return: longjmp, exceptions, the thread's end */
-	uint64_t timed; /* calls that were seen to return; how long they took: */
+	uint64_t timed; /* calls that were seen to return, and how long they took: */
 	uint64_t time_ns, time_max_ns;
 	uint64_t times[SCOPE_TIMES]; /* calls of 2^n ns and more */
-	/* Of the row of those that are not told apart: about how many different ones; 0: unknown */
+	/* in the row of untagged calls: about how many different tags; 0: unknown */
 	uint64_t tags;
 	double kept_error, live_error; /* standard errors of their bytes under sampling, else 0 */
 	/*
-	 * All of it: what calls inside have allocated too, but of a function that calls itself only
-	 * once. freed: in the same call, once that has ended; kept: not freed when it ended, in sum;
-	 * live: of that, and of what open calls have allocated.
+	 * With the calls inside, but once only for a function that calls itself. freed: in the same
+	 * call, once that has ended. kept: not freed when its call ended, in sum. live: of the kept
+	 * blocks, and of those of open calls.
 	 */
 	struct amount alloc, freed, kept, live;
-	/* The part of it that was allocated in no other scope inside. */
+	/* The part that was allocated in no other scope inside. */
 	struct amount own_alloc, own_kept, own_live;
-	/* By what they kept, ascending; none under sampling. Owned */
+	/* Calls by what they kept, ascending; none under sampling. Owned */
 	struct scope_kept *kept_calls;
 	size_t kept_count;
 };
@@ -51,35 +51,35 @@ struct scopes_list {
 	size_t count;
 };
 
-/* Frees what it owns, and empties it. */
+/* Frees what the list owns, and empties it. */
 void scopes_list_release(struct scopes_list *list);
 
 /* *to gets a copy. 0 or -ENOMEM: empty then. */
 int scopes_list_copy(struct scopes_list *to, const struct scopes_list *from);
 
-/* The row of that function and tag (NULL: none); NULL: there is none. */
+/* Finds the row of that function and tag (NULL: none); NULL: there is none. */
 struct scope *scopes_list_find(const struct scopes_list *list, const char *function,
 			       const char *tag);
 
-/* The same, made if there is none; NULL when out of memory. Moves the others. */
+/* The same, but makes a row if there is none; NULL when out of memory. Moves the other rows. */
 struct scope *scopes_list_get(struct scopes_list *list, const char *function, const char *tag);
 
-/* Adds the figures of the one to the other. 0 or -ENOMEM. */
+/* Adds the figures of `from` to `to`. 0 or -ENOMEM. */
 int scope_add_figures(struct scope *to, const struct scope *from);
 
 /* Are all figures the same? */
 bool scope_same_figures(const struct scope *a, const struct scope *b);
 
-/* Sets the figures of the one to those of the other. 0 or -ENOMEM. */
+/* Sets the figures of `to` to those of `from`. 0 or -ENOMEM. */
 int scope_set_figures(struct scope *to, const struct scope *from);
 
 /* Adds calls that kept so much; keeps the order. 0 or -ENOMEM. */
 int scope_add_kept_calls(struct scope *scope, uint64_t bytes, uint64_t bytes_max, uint64_t calls);
 
-/* The bytes that a call that has ended has kept, in the mean; 0: none has ended. */
+/* The mean number of bytes that ended calls have kept; 0: none has ended. */
 double scope_kept_per_call(const struct scope *scope);
 
-/* "dispatch(Request const&) #GET", in the buffer; cut where it is too long. Returns it. */
+/* Writes "dispatch(Request const&) #GET", cut where it is too long. Returns buf. */
 #define SCOPE_NAME_MAX 512
 char *scope_name(char buf[static SCOPE_NAME_MAX], const struct scope *scope);
 

@@ -58,7 +58,7 @@ void snapshot_to_peak(struct snapshot *s)
 							 .at_peak_error = was.error_bytes,
 							 .peak_bytes = stack->figures->peak_bytes};
 	}
-	/* Which scope a stack is in is known still. */
+	/* Each stack's scope is still known, but no scope's figures. */
 	s->scoped = false;
 	s->figures_kept = (struct figures_kept){.peak = true};
 	s->time_ns = s->peak.captured_ns;

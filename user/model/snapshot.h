@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A copy of one target's counters at one time, by user/trace or from a recording. What it counted
- * stays as it is; deltas, trends, names, verdicts and what suppressions hide are added to it later.
- * analysis, export and the offline commands see nothing else of the running system.
+ * A copy of one target's counters at one time, by user/trace or from a recording. The counts stay
+ * as they are; deltas, trends, names, verdicts and suppressions are added later. analysis, export
+ * and the offline commands see nothing else of the running system.
  */
 #ifndef MEMLEAKBPF_MODEL_SNAPSHOT_H
 #define MEMLEAKBPF_MODEL_SNAPSHOT_H
@@ -37,36 +37,36 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	/* of live; only with snapshot.verdict.state VERDICT_TAKEN */
 	struct amount verdict[VERDICT_CLASSES];
-	struct unjoined_threads unjoined; /* that were begun here: their blocks are among `live` */
+	struct unjoined_threads unjoined; /* of threads begun here: their stacks are among `live` */
 	/*
-	 * of a reachable block: what holds it, from the root on, a line each; NULL: not looked for.
-	 * Owned
+	 * for a reachable block: its holders, from the root on, a line each; NULL: not looked for.
+	 * Owned.
 	 */
 	char *held_by;
-	/* of a lost block, --contents: its first bytes, contents_len of them; NULL: none. Owned */
+	/* for a lost block, --contents: contents_len first bytes; NULL: none. Owned */
 	char *contents;
 	size_t contents_len;
-	/* what was asked for of it beside; NULL: nothing. Its memory is snapshot.figures */
+	/* further figures that were asked for; NULL: none. Their memory is snapshot.figures */
 	struct stack_figures *figures;
-	bool truncated;	    /* deeper than what was recorded */
+	bool truncated;	    /* deeper than the recorded frames */
 	enum stack_end end; /* why the walk stopped */
 	/*
-	 * innermost first, inlined calls expanded; NULL: the source finds them when they are asked
-	 * for, or they are not known
+	 * innermost first, inlined calls expanded; NULL: unknown, or the source finds them when
+	 * asked
 	 */
 	const struct frame *const *frames;
 	size_t frame_count;
-	/* the trace's own number for the stack: lets it find the raw frames again */
+	/* the trace's own number for the stack, by which it finds the raw frames again */
 	uint32_t index;
-	/* the innermost scope that it is in: its place in the snapshot's scopes, from 1; 0: none */
+	/* its innermost scope: an index into the snapshot's scopes, from 1; 0: none */
 	uint32_t scope;
 };
 
-/* What the kernel says of a process's memory, in bytes; 0: unknown. */
+/* A process's memory as the kernel counts it, in bytes; 0: unknown. */
 struct memory_use {
 	uint64_t rss;  /* resident */
 	uint64_t anon; /* the part of rss that is anonymous: heap, stacks */
-	uint64_t pss;  /* resident, shared pages divided by how many share them */
+	uint64_t pss;  /* resident; each shared page is divided by its number of users */
 };
 
 /* How a target's allocations were seen. Numbers are those of recordings. */
@@ -75,9 +75,9 @@ enum attached_by {
 	ATTACHED_BY_SESSION,
 	ATTACHED_BY_MULTI,
 	ATTACHED_BY_SINGLE,
-	ATTACHED_BY_USDT, /* it samples by itself, and tells by USDT probes */
+	ATTACHED_BY_USDT, /* the allocator samples by itself, and reports by USDT probes */
 	ATTACHED_BY_GATE,
-	ATTACHED_BY_GATE_AND_PROBES, /* several allocators, not all of which can have a gate */
+	ATTACHED_BY_GATE_AND_PROBES, /* several allocators, some of which cannot have a gate */
 	ATTACHED_BY_KINDS,
 };
 
@@ -92,24 +92,25 @@ struct snapshot {
 	bool final;	      /* the target has ended or tracing has */
 	bool exited;	      /* the target has ended */
 	bool execed;	      /* the target ended by becoming another program */
-	/* of a survey: counts from a window's beginning to its end, and nothing follows */
+	/* by a survey: counts from a window's beginning to its end, and nothing follows */
 	bool window;
 	bool inspected; /* nothing was traced: stacks are kinds of blocks (struct inspection) */
 	struct process_end end; /* with `exited` */
-	bool surveyed; /* of a process that a survey keeps: it has its bad accesses, and no stacks */
+	bool surveyed;		/* of a process that a survey keeps: bad accesses, no stacks */
 	bool children_late; /* informative: probes reached this process only after it had started */
 	/* 0: every allocation was recorded; ATTACHED_BY_USDT: no sample has come so far */
 	uint64_t sample_bytes;
 	uint64_t attached; /* enum attached_by */
 	struct amount live, alloc, free;
 	/*
-	 * of live: memory that a runtime has mapped for its own pool, one for all the objects in it. The
-	 * stack, whose first frame is FRAME_KIND_ARENA, is that of the object for which there was no room
+	 * of live: memory that a runtime has mapped for its own pool, one for all objects in it.
+	 * The stack, whose first frame is FRAME_KIND_ARENA, is that of the object that found no
+	 * room.
 	 */
 	struct amount arenas;
 	struct untraced_heaps heaps;
 	uint64_t unknown_frees;
-	/* live blocks of all targets, where they were not looked at for some stack's age; 0: they were */
+	/* live blocks of all targets, if ages were not looked at for some stack; 0: they were */
 	uint64_t ages_unread;
 	/* by enum lost_cause; the target's own plus those that cannot be told apart by target */
 	uint64_t lost[LOSSES_ROOM];
@@ -144,15 +145,15 @@ void snapshot_free(struct snapshot *snapshot);
 void snapshot_total(struct snapshot *snapshot);
 
 /*
- * Makes it what it was when its process had most, as near as that is known: live blocks are those of
- * then and all that was allocated, and of all else nothing is known. Nothing where there is no peak.
+ * Turns the snapshot back to its process's peak, as near as that is known. Live blocks are those of
+ * then, and count as all that was allocated; nothing else is known. Without a peak it does nothing.
  */
 void snapshot_to_peak(struct snapshot *snapshot);
 
 /* Gives each stack figures of its own, all zero. 0 or -ENOMEM. */
 int snapshot_add_figures(struct snapshot *snapshot);
 
-/* Adds one stack to them: for those who fill in one after the other anyway. */
+/* Adds one stack to these sums: for callers that fill in one after the other anyway. */
 static inline void snapshot_count(struct snapshot *snapshot, const struct stack *stack)
 {
 	amount_add(&snapshot->live, &stack->live);
@@ -161,7 +162,7 @@ static inline void snapshot_count(struct snapshot *snapshot, const struct stack 
 }
 
 /*
- * How the walks up the stacks ended: [end], and last those allocations whose stack was not
+ * How the walks up the stacks ended: [end]; the last one counts allocations whose stack was not
  * recorded.
  */
 struct stack_ends {
@@ -173,7 +174,7 @@ void snapshot_ends(const struct snapshot *snapshot, struct stack_ends *out);
 /* "complete", …, "not_recorded" */
 const char *snapshot_end_name(size_t index);
 
-/* "session", …; NULL where it is not known. */
+/* "session", …; NULL where the way is not known. */
 const char *attached_by_name(uint64_t attached);
 
 /* "complete", …: a stable name for JSON. */

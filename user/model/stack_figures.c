@@ -7,7 +7,7 @@
 
 #define NS_PER_US 1000ULL
 
-/* Where lifetimes say anything of the next block's. */
+/* From here on lifetimes say something of the next block's. */
 #define OUTLIVED_SAMPLES 100
 #define OUTLIVED_PART	 0.99
 #define OUTLIVED_TIMES	 64
@@ -147,7 +147,7 @@ uint64_t lifetimes_count(const uint64_t lifetimes[static LIFETIME_CLASSES])
 	return n;
 }
 
-/* The class of that part; *within: how far in it. */
+/* Finds the class of that part; *within: how far in the class. */
 static size_t lifetimes_class_of(const uint64_t lifetimes[static LIFETIME_CLASSES], double part,
 				 double *within)
 {

@@ -11,7 +11,7 @@
 
 #include "user/model/amount.h"
 
-/* One suppression, and what it has suppressed in one snapshot. */
+/* One suppression, and how much it has suppressed in one snapshot. */
 struct suppressed_by {
 	const char *name; /* Valgrind's name for it, or LeakSanitizer's pattern */
 	const char *file; /* NULL: built in */
@@ -23,7 +23,7 @@ struct suppressed_by {
 /* Of one snapshot. The strings belong to the suppressions, the rest is one allocation. */
 struct suppressed {
 	struct amount total;
-	uint64_t stacks; /* of which nothing is left to show */
+	uint64_t stacks; /* with nothing left to show */
 	size_t count;
 	/* those that have suppressed something, in the order of their files */
 	struct suppressed_by by[];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the survey shows at one time: made by user/survey from the processes' history, printed by
- * user/export.
+ * One look of the survey: made by user/survey from the processes' history, printed by user/export.
  */
 #ifndef MEMLEAKBPF_MODEL_SURVEY_REPORT_H
 #define MEMLEAKBPF_MODEL_SURVEY_REPORT_H
@@ -18,23 +17,23 @@
 
 #define SURVEY_SPARK 8 /* values of a sparkline */
 
-/* What the probes on one suspect have found: of the last window, or of the one that is open. */
+/* The probes' findings on one suspect: of the last window, or of the open one. */
 struct survey_drill {
 	bool open; /* probes are on now */
-	/* of the process itself or of the child that held most; NULL: nothing was found out */
-	struct report *report;		  /* with their names at least those that are shown */
+	/* about the process itself, or the child that held most; NULL: no findings */
+	struct report *report;		  /* the shown stacks, at least, have their names */
 	struct snapshot *snapshot;	  /* the report's: the survey fills it until it is shown */
 	const struct stack *const *shown; /* best first */
 	size_t shown_count;
-	int64_t grown;	    /* bytes that the process's memory grew by meanwhile */
+	int64_t grown;	    /* bytes by which the process's memory grew meanwhile */
 	uint64_t window_ns; /* for how long */
 	const char *note;   /* what the numbers mean, or why there are none; NULL: nothing to add */
 };
 
-/* Of a process that is to be sampled all the time (--keep). */
+/* A process that is to be sampled all the time (--keep). */
 struct survey_kept {
 	bool sampled;	       /* it is */
-	const char *reason;    /* why it is not, a clause about it; NULL: it is */
+	const char *reason;    /* why it is not sampled, a clause about it; NULL: it is */
 	uint64_t since_ns;     /* for how long it has been */
 	uint64_t live_bytes;   /* allocated since then, and not freed; an estimate, */
 	double error_bytes;    /* with this standard error */
@@ -45,10 +44,11 @@ struct survey_kept {
 	size_t bad_access_count;
 	size_t bad_accesses_left_out; /* further ones that are not suppressed */
 	uint64_t
-		bad_accesses_suppressed_beside; /* how often suppressed ones not listed were seen */
+		/* how often suppressed ones were seen that are not listed */
+		bad_accesses_suppressed_beside;
 };
 
-/* How often bad accesses were seen that are suppressed. */
+/* How often suppressed bad accesses were seen. */
 static inline uint64_t survey_kept_suppressed(const struct survey_kept *kept)
 {
 	uint64_t count = kept->bad_accesses_suppressed_beside;
@@ -61,11 +61,11 @@ static inline uint64_t survey_kept_suppressed(const struct survey_kept *kept)
 struct survey_row {
 	struct process_sample process;
 	struct trend trend;
-	bool of_children;	  /* the trend is of what its children took before they exited */
+	bool of_children;	  /* the trend is of its children's memory before they exited */
 	bool ended;		  /* has exited: its last line */
-	uint64_t samples;	  /* intervals that it has been seen for */
+	uint64_t samples;	  /* intervals over which it has been seen */
 	uint64_t children_exited; /* since the survey began */
-	/* bytes: the largest resident set that one of them had; 0: unknown */
+	/* bytes: the largest resident set of one of them; 0: unknown */
 	uint64_t children_peak;
 	/* lowest anon + swap in the first and the last third of the watch, bytes */
 	uint64_t low_then, low_now;
@@ -81,12 +81,12 @@ struct survey_row {
 };
 
 /*
- * A process that has ended before the look, of which there was something to say: it grew, or its
- * guarded blocks had shown something; or several of one name together.
+ * A process that ended before the look and was worth a word: it grew, or its guarded blocks had
+ * shown something. Or several such processes of one name.
  */
 struct survey_end {
-	uint64_t time_ns; /* of the look that had it, of several the last */
-	pid_t pid;	  /* of several that of the last */
+	uint64_t time_ns; /* of its last look; for several, of the last one's */
+	pid_t pid;	  /* for several, the last one's */
 	char comm[16];
 	char where[128]; /* its container, pod or unit, as far as there is room; "": unknown */
 	size_t processes, growing, leaking; /* leaking ones are growing, too */
@@ -105,21 +105,21 @@ static inline uint64_t survey_end_bad(const struct survey_end *end)
 	return count;
 }
 
-/* Of all that --keep names. */
+/* All that --keep names. */
 struct survey_keep_report {
 	size_t sampled, left_out; /* processes */
 	uint64_t samples;	  /* so far */
 	double samples_per_s;	  /* between the last two looks */
 	uint64_t live_samples;
 	uint64_t sample_bytes;	     /* the mean now, coarsened to keep to the budget or not */
-	uint64_t rate;		     /* samples a second that there may be */
+	uint64_t rate;		     /* the limit of samples a second */
 	bool guards;		     /* --guard: of the processes that are sampled */
 	size_t guarded, not_guarded; /* these have guards, and these cannot */
 	/* how often those showed something that have ended, by kind */
 	uint64_t ended_bad_accesses[MISUSE_GUARDED_KINDS];
 };
 
-/* What the survey itself costs and has missed, since it began. */
+/* What the survey itself has cost and missed since it began. */
 struct survey_totals {
 	uint64_t looks;
 	uint64_t cpu_ns;     /* of the tool's own process */
@@ -131,7 +131,7 @@ struct survey_totals {
 	uint64_t exits_lost; /* parents whose children's exits could not be counted */
 };
 
-/* Processes that are in scope and have no row: their number and the sums of their bytes. */
+/* Processes in scope without a row: their number and the sums of their bytes. */
 struct survey_rest {
 	size_t count;
 	uint64_t anon, swap, shmem;
@@ -143,19 +143,19 @@ struct survey_report {
 	bool final;
 	const char *source; /* "bpf" or "proc" */
 	struct missing_parts
-		missing; /* what the kernel has refused, of the survey and of what it samples */
+		missing; /* refused by the kernel: parts of the survey, and of the sampling */
 	size_t process_count, growing_count;
 	size_t watched_count; /* processes with probes on them now */
-	bool tool_known;      /* it has run for long enough for a share to mean something */
-	double tool_share;    /* of one CPU that the tool itself took since the survey began */
-	/* of one CPU that the probes took over the last minute, traps included */
+	bool tool_known;      /* the tool has run long enough for a share to mean something */
+	double tool_share;    /* of one CPU: the tool's own time since the survey began */
+	/* of one CPU: the probes' time over the last minute, traps included */
 	double probe_share;
 	double budget_share;
 	uint64_t sample_bytes;	 /* of the probes */
 	struct survey_row *rows; /* the most suspect first */
 	size_t row_count;
 	struct survey_rest rest;
-	/* where the looks before it are not shown: the ends that they had, the last one last */
+	/* where earlier looks are not shown: the ends in them, the last one last */
 	const struct survey_end *ends;
 	size_t end_count, ends_left_out; /* left out: processes */
 	struct survey_totals totals;

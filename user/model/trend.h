@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a number of bytes develops over time: what analysis found out, as exporters show it. */
+/* How a number of bytes develops over time: analysis finds it out, exporters show it. */
 #ifndef MEMLEAKBPF_MODEL_TREND_H
 #define MEMLEAKBPF_MODEL_TREND_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 enum trend_kind {
-	TREND_UNKNOWN,	 /* not watched; all of the rest is unset */
+	TREND_UNKNOWN,	 /* not watched; all other members are unset */
 	TREND_TOO_EARLY, /* too few samples for a judgement; the growth may be known already */
 	TREND_STEADY,
 	TREND_SAWTOOTH,

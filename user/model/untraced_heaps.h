@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Heaps that a runtime collects by itself: what leaks there is in none of our numbers, which is said. */
+/*
+ * Heaps that a runtime collects by itself. Leaks in them are in none of our numbers, and reports
+ * say so.
+ */
 #ifndef MEMLEAKBPF_MODEL_UNTRACED_HEAPS_H
 #define MEMLEAKBPF_MODEL_UNTRACED_HEAPS_H
 
@@ -14,8 +17,8 @@ enum untraced_heap {
 };
 
 struct untraced_heaps {
-	uint64_t kinds;			/* 1 << enum untraced_heap: the process has such a one */
-	uint64_t bytes[UNTRACED_HEAPS]; /* of it that are in memory or swapped out; 0: unknown */
+	uint64_t kinds;			/* 1 << enum untraced_heap: the process has such a heap */
+	uint64_t bytes[UNTRACED_HEAPS]; /* of each, in memory or swapped out; 0: unknown */
 };
 
 /* For people ("Java's own heap"), and as JSON has it ("java"). */

@@ -126,10 +126,7 @@ int proc_ran_ns(pid_t pid, uint64_t *ran_ns)
 {
 	uint64_t own = 0;
 
-	/*
-	 * The kernel writes zeros where it does not count as well. We ourselves have run: our own
-	 * count tells.
-	 */
+	/* Where the kernel does not count, it writes zeros, too. But we ourselves have run. */
 	if (proc_read_ran(getpid(), &own) || !own)
 		return -ENOTSUP;
 	return proc_read_ran(pid, ran_ns);
