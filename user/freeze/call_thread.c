@@ -22,8 +22,8 @@
 /* ---- may it be used? ---------------------------------------------------------------------- */
 
 /*
- * Is it in a sequence that the kernel must begin anew when the thread is moved to another
- * processor? Other registers would make it forget that.
+ * Is the thread in a sequence that the kernel must restart when it moves the thread to another
+ * processor? Other registers would make the kernel forget that.
  */
 static bool call_thread_may_be_in_rseq(pid_t pid, const struct call_thread *t)
 {
@@ -38,7 +38,7 @@ static bool call_thread_may_be_in_rseq(pid_t pid, const struct call_thread *t)
 		return false;
 	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, t->tid, sizeof(config), &config) <
 	    0)
-		return errno != EINVAL; /* EINVAL: has none */
+		return errno != EINVAL; /* EINVAL: the thread has none */
 	if (!config.address)
 		return false;
 	/* struct rseq: cpu_id_start, cpu_id, rseq_cs. */
@@ -46,7 +46,7 @@ static bool call_thread_may_be_in_rseq(pid_t pid, const struct call_thread *t)
 	return process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(sequence) || sequence;
 }
 
-/* Wine and the like: a system call from where none is expected becomes a signal. */
+/* Wine and the like: a system call from an unexpected place becomes a signal. */
 static bool call_thread_dispatches_calls(pid_t tid)
 {
 	struct {
@@ -82,8 +82,8 @@ static bool call_thread_would_leave(void *ctx, const struct signal_frame *frame)
 }
 
 /*
- * A handler may run on an array that lies on the thread's own stack (sigaltstack): below that is what it has
- * interrupted.
+ * A handler may run on an array that lies on the thread's own stack (sigaltstack): the stack that
+ * it interrupted goes on below.
  */
 static bool call_thread_leaves_handlers_stack(pid_t pid, const struct call_thread *t, uint64_t base)
 {
@@ -145,7 +145,7 @@ int call_thread_next_stop(pid_t tid, uint64_t deadline_ns)
 		if (now > deadline_ns)
 			return -ETIMEDOUT;
 		patience = ns_timespec(deadline_ns - now < LOOK_NS ? deadline_ns - now : LOOK_NS);
-		/* A sleep until then would take longer than the stop: 50 us and more. */
+		/* A sleep until the deadline would take longer than the stop: 50 us and more. */
 		sigtimedwait(&child, NULL, &patience);
 	}
 }

@@ -91,8 +91,8 @@ void call_registers_back(struct user_regs_struct *regs, const struct call_code *
 }
 
 /*
- * The number is no register by then. In between it is rt_sigreturn's, which looks at the stack
- * pointer alone: that is the same for all.
+ * Exchanges the number last, as it is no register by then. In between it is rt_sigreturn's, which
+ * looks at the stack pointer alone: that is the same for all.
  */
 int call_exchange(pid_t tid, struct user_regs_struct *regs, const struct call_code *code,
 		  long number, const uint64_t arguments[CALL_ARGUMENTS], uint64_t frame)
@@ -116,8 +116,7 @@ long call_result(const struct user_regs_struct *regs)
 }
 
 /*
- * Not to be told from one that is about to make a call: the kernel has set the registers back
- * already.
+ * Such a thread looks like one about to make a call: the kernel has set the registers back already.
  */
 bool call_is_in_kernel(const struct user_regs_struct *regs)
 {
@@ -125,7 +124,10 @@ bool call_is_in_kernel(const struct user_regs_struct *regs)
 	return false;
 }
 
-/* Whether it has slept is not to be told either: what could be such a sleep is taken for one. */
+/*
+ * The registers do not tell whether it has slept: any call that could be such a sleep counts as
+ * one.
+ */
 bool call_is_remembered(const struct user_regs_struct *regs)
 {
 	switch (regs->regs[NUMBER]) {
@@ -145,7 +147,9 @@ bool call_is_possible(const struct user_regs_struct *regs)
 	return !(regs->pstate & 0x10) && !call_is_remembered(regs);
 }
 
-/* The kernel does so before it stops a thread (do_signal() in arch/arm64/kernel/signal.c). */
+/*
+ * The kernel sets them back before it stops a thread (do_signal() in arch/arm64/kernel/signal.c).
+ */
 bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 {
 	(void)regs;
@@ -170,7 +174,7 @@ int call_vector_read(pid_t tid, struct call_vector *out)
 	return 0;
 }
 
-/* Every frame must have the record. */
+/* Every frame must have the record of vector registers. */
 size_t call_frame_size(const struct call_vector *vector)
 {
 	(void)vector;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Frames: struct rt_sigframe of the kernel's arch/x86/include/asm/sigframe.h, whose beginning is
- * the C library's ucontext_t; the vector registers behind it as in asm/sigcontext.h (struct
+ * the C library's ucontext_t. The vector registers behind it: asm/sigcontext.h (struct
  * _fpx_sw_bytes) and Intel's manual, volume 1, 13.4.
  */
 #if defined(__x86_64__)
@@ -95,7 +95,7 @@ void call_registers(struct user_regs_struct *regs, const struct call_code *code,
 	regs->r9 = arguments[5];
 }
 
-/* As the frame's first words would do it. */
+/* Sets what the frame's first words would set. */
 void call_registers_back(struct user_regs_struct *regs, const struct call_code *code,
 			 uint64_t frame)
 {
@@ -153,8 +153,8 @@ static bool call_number_before(pid_t pid, uint64_t address, uint64_t *number)
 }
 
 /*
- * Is it about to go on with a sleep that the kernel remembers? It has been told to, and not come to
- * it yet.
+ * Is the thread about to go on with a sleep that the kernel remembers? The kernel has told it to,
+ * and it has not begun yet.
  */
 static bool call_goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs)
 {
@@ -162,8 +162,8 @@ static bool call_goes_on_sleeping(pid_t pid, const struct user_regs_struct *regs
 }
 
 /*
- * As arch/x86/kernel/signal.c does it. A sleep that the kernel remembers begins anew, for
- * rt_sigreturn makes it forget.
+ * Does what arch/x86/kernel/signal.c does. A remembered sleep begins anew, for rt_sigreturn makes
+ * the kernel forget it.
  */
 bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 {
@@ -193,8 +193,8 @@ bool call_registers_resumed(struct user_regs_struct *regs, pid_t pid)
 }
 
 /*
- * Where the last of the features ends in the standard form of XSAVE's area: what PTRACE_GETREGSET
- * gives may be larger than what the thread's frames may have.
+ * The end of the last feature in the standard form of XSAVE's area. PTRACE_GETREGSET may give more
+ * than the thread's frames may have.
  */
 static size_t call_vector_used_size(uint64_t features)
 {

@@ -10,7 +10,7 @@
 #include "user/process/frozen.h"
 #include "user/process/proc.h"
 
-/* Of a group's path, for a reason has little room: its end tells most. */
+/* Bytes of a group's path that are shown, since a reason has little room: its end tells most. */
 #define SHOWN_MAX 100
 
 static const char *can_run_end_of(const char *group)
@@ -52,6 +52,6 @@ int can_run_check(pid_t pid, char reason[static REASON_MAX])
 		return refuse(reason, -EPERM, "it is stopped; have it go on first (SIGCONT)");
 	if (state[1] == 't')
 		return refuse(reason, -EBUSY, "it is stopped anyway");
-	/* A main thread that has ended has a group yet, but is in none of the freezer's traps. */
+	/* A main thread that has ended still has a group, but is in none of the freezer's traps. */
 	return can_run_check_thread(proc_memory_id(pid), reason);
 }

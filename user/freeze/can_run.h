@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether a process can be made to do anything by itself: not while something else has it stand still. */
+/* Can a process be made to do anything by itself? Not while something else has it stand still. */
 #ifndef MEMLEAKBPF_FREEZE_CAN_RUN_H
 #define MEMLEAKBPF_FREEZE_CAN_RUN_H
 
@@ -9,16 +9,20 @@
 #include "user/process/frozen.h"
 
 /*
- * 0, or -errno with the reason, a clause about "it", not logged: -EPERM (it is traced, stopped by a signal, or frozen: until somebody
- * else has it go on, which may be at any moment), -EBUSY (another memleakbpf holds it, for a moment), -ESRCH. Costs some reads
- * of /proc and of its control groups' files; nothing is stopped.
+ * 0, or -errno with the reason, a clause about "it", not logged. -EPERM: it is traced, stopped by a
+ * signal, or frozen, until somebody else lets it go on, at any moment. -EBUSY: another memleakbpf
+ * holds it, for a moment. -ESRCH. Costs some reads of /proc and of its control groups' files; stops
+ * nothing.
  */
 int can_run_check(pid_t pid, char reason[static REASON_MAX]);
 
-/* The same of one of its threads, which may be in another control group: is it frozen? 0 or -EPERM with the reason. */
+/*
+ * Is a thread frozen? It may be in another control group than its process. 0 or -EPERM with the
+ * reason.
+ */
 int can_run_check_thread(pid_t tid, char reason[static REASON_MAX]);
 
-/* What is said of one that is: -EPERM, and the reason. */
+/* Refuses a frozen thread: -EPERM, and the reason. */
 int can_run_refuse(const struct frozen *frozen, char reason[static REASON_MAX]);
 
 #endif

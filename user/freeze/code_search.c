@@ -16,7 +16,7 @@
 
 #define CODE_MAX (64 << 20) /* bytes of code to be searched */
 
-/* The file that is mapped there, whatever its name is by now. */
+/* Searches the file that is mapped there, whatever its name is by now. */
 static void code_search_file(pid_t pid, const struct mapping *m, struct call_code *code,
 			     size_t *left)
 {
@@ -61,7 +61,7 @@ int code_search(pid_t pid, struct call_code *out, char reason[static REASON_MAX]
 	*out = (struct call_code){0};
 	if (maps_read(pid, &maps))
 		err = refuse(reason, -ESRCH, "its memory cannot be looked at");
-	/* The C library first: it is small, and has what is looked for. */
+	/* The C library first: it is small, and has the instructions. */
 	for (int pass = 0; !err && pass < 2; pass++) {
 		for (size_t i = 0; i < maps_count(maps); i++) {
 			const struct mapping *m = maps_at(maps, i);

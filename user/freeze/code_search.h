@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a process has the instructions by which it is made to do system calls. */
+/* Finds a process's instructions by which it is made to do system calls. */
 #ifndef MEMLEAKBPF_FREEZE_CODE_SEARCH_H
 #define MEMLEAKBPF_FREEZE_CODE_SEARCH_H
 
@@ -9,9 +9,8 @@
 #include "user/freeze/calls.h"
 
 /*
- * For before the process is stopped: the files that are mapped as its code are searched, a
- * millisecond's work and more. 0 and *out, or -errno with the reason, a clause about "it", not
- * logged.
+ * Searches the files that are mapped as code, which takes a millisecond and more: call it before
+ * the process is stopped. 0 and *out, or -errno with the reason, a clause about "it", not logged.
  */
 int code_search(pid_t pid, struct call_code *out, char reason[static REASON_MAX]);
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The numbers of the system calls that a stop may cut short: those that signal(7) names under
- * "Interruption of system calls and library functions by stop signals", with all by which a socket
- * with a timeout may be waited for; and those of asynchronous input and output. *count of them.
+ * The numbers of the system calls that a stop may cut short; *count of them. signal(7) names them
+ * under "Interruption of system calls and library functions by stop signals". Added are all calls
+ * that wait for a socket with a timeout, and those of asynchronous input and output.
  */
 const uint16_t *cut_short_calls(size_t *count);
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two forks: the thread makes a helper, a process that shares its memory, in microseconds; the
+ * Two forks. The thread makes a helper in microseconds: a process that shares its memory. The
  * helper is stopped before its first instruction and made to fork the copy. Then the helper is
  * killed and the thread made to wait for it. So the process has no child when it goes on, not even
- * a dead one, and the copy belongs to process 1. Neither has a signal for its parent at its end, so
+ * a dead one, and the copy belongs to process 1. Neither sends its parent a signal at its end, so
  * no handler runs and no wait() of the program's own sees them.
  *
- * Whenever the tool is killed, what stands where it was stopped goes on by itself. The registers of
- * a call and the place where it returns to are set in one step. The thread, whose frames lie below
- * its stack pointer where nothing is used, then makes its call, waits for the helper if there is
- * one, and takes its own registers and signal mask back. Helper and copy have another frame, by
- * which they end at once; and they are killed with their tracer before that (PTRACE_O_EXITKILL, on
- * these two and never on the process).
+ * Whenever the tool is killed, each stopped thread goes on by itself. A call's registers and the
+ * place where it returns to are set in one step. The thread's frames lie below its stack pointer,
+ * where nothing is used. It makes its call, waits for the helper if there is one, and takes its own
+ * registers and signal mask back. Helper and copy have another frame, by which they end at once.
+ * They are killed with their tracer before that (PTRACE_O_EXITKILL, on these two and never on the
+ * process).
  */
 #include "user/freeze/forkcopy.h"
 
@@ -42,8 +42,8 @@
 /* ---- may it be forked? -------------------------------------------------------------------- */
 
 /*
- * A child would be the first process of another PID namespace, whose end nothing could be forked in
- * any more.
+ * A child would be the first process of another PID namespace. After its end nothing more could be
+ * forked into that.
  */
 static bool forkcopy_has_namespace_for_children(pid_t pid)
 {
@@ -56,7 +56,8 @@ static bool forkcopy_has_namespace_for_children(pid_t pid)
 }
 
 /*
- * Of one thread: each may have filters and a shadow stack of its own, and get them at any moment while it runs.
+ * Checks one thread: each may have filters and a shadow stack of its own, and get them at any
+ * moment while it runs.
  */
 static int forkcopy_check_thread(pid_t tid, char reason[static REASON_MAX])
 {
@@ -104,7 +105,7 @@ int forkcopy_prepare(pid_t pid, struct call_code *out, char reason[static REASON
 
 struct making {
 	pid_t pid;
-	/* A thread that was left asleep may wake up and execute another program, which gets the pid. */
+	/* A thread left asleep may wake up and execute another program, which gets the pid. */
 	struct program_memory memory;
 	const struct call_code *code;
 	const struct call_thread *thread;
@@ -155,16 +156,16 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 	if (!frames || !base)
 		return refuse(m->reason, -ENOMEM, "no memory");
 	/*
-	 * In the order of their use: what lies below the stack pointer of the one in use may be
-	 * written over, by a signal's handler or by the next tool's frames when this one has been
-	 * killed.
+	 * The frames lie in the order of their use. Memory below the stack pointer of the frame in
+	 * use may be overwritten. That may be by a signal's handler, or by the next tool's frames
+	 * when this one has been killed.
 	 */
 	call_registers_resumed(&regs, m->pid);
 	m->resume_sp =
 		call_frame_put(frames + small, base + small, m->code, &regs, m->mask, vector);
 	/*
-	 * Its process's pid is not known yet: the kernel writes it there. Without a helper there is
-	 * nothing to wait for.
+	 * The pid of the thread's child is not known yet: the kernel writes it there. Without a
+	 * helper there is nothing to wait for.
 	 */
 	regs = m->thread->registers;
 	call_registers(&regs, m->code, SYS_wait4, none, m->resume_sp);
@@ -181,7 +182,7 @@ static int forkcopy_write_frames(struct making *m, const struct maps *maps,
 
 /* ---- step by step ------------------------------------------------------------------------- */
 
-/* Into the system call, and to its end or to a child that it has made: *child, 0 without. */
+/* Runs into the system call, and to its end or to a child that it has made: *child, 0 without. */
 static int forkcopy_run_call(const struct making *m, pid_t tid, pid_t *child)
 {
 	unsigned long message = 0;
@@ -204,7 +205,7 @@ static int forkcopy_run_call(const struct making *m, pid_t tid, pid_t *child)
 	return 0;
 }
 
-/* What a call that made no child returned instead. */
+/* The error of a call that made no child. */
 static int forkcopy_failure_of(pid_t tid)
 {
 	struct user_regs_struct regs = {0};
@@ -214,7 +215,7 @@ static int forkcopy_failure_of(pid_t tid)
 }
 
 /*
- * From the moment in which its registers are set the thread comes back by itself. Signals are
+ * The thread comes back by itself from the moment in which its registers are set. Signals are
  * blocked after that, or a tool that dies would leave them so.
  */
 static int forkcopy_make_helper(struct making *m)
@@ -235,7 +236,7 @@ static int forkcopy_make_helper(struct making *m)
 	return refuse(m->reason, err, "it cannot fork: %s", strerror(-err));
 }
 
-/* The helper has the frame by which it ends, and hands it on. */
+/* The helper has the frame by which it ends, and its copy inherits that. */
 static int forkcopy_make_copy(struct making *m)
 {
 	const uint64_t arguments[CALL_ARGUMENTS] = {SHARED_FLAGS};
@@ -248,8 +249,8 @@ static int forkcopy_make_copy(struct making *m)
 	if (err)
 		return err;
 	/*
-	 * The fork is all of the pause: on a busy machine nobody else goes first. Where it is not
-	 * permitted it takes longer.
+	 * The fork is all of the pause: on a busy machine nobody else shall go first. Where
+	 * SCHED_FIFO is not permitted the fork takes longer.
 	 */
 	sched_setscheduler(m->helper, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	call_registers(&regs, m->code, SYS_clone, arguments, m->end_sp);
@@ -264,8 +265,8 @@ static int forkcopy_make_copy(struct making *m)
 }
 
 /*
- * As its tracer, whoever it belongs to (Linux 5.19: PTRACE_KILL is SIGKILL); otherwise it needs
- * CAP_KILL for what belongs to another user. 0 or -EPERM.
+ * Kills it as its tracer, whoever it belongs to (Linux 5.19: PTRACE_KILL is SIGKILL). Otherwise
+ * this needs CAP_KILL for another user's process. 0 or -EPERM.
  */
 static int forkcopy_kill(pid_t child)
 {
@@ -280,7 +281,7 @@ static int forkcopy_kill(pid_t child)
 	return 0;
 }
 
-/* The thread is at the end of its first call, or where it has just made the helper. */
+/* The thread is at the end of its first call, or has just made the helper. */
 static int forkcopy_bury_helper(struct making *m)
 {
 	pid_t tid = m->thread->tid, child;
@@ -299,8 +300,8 @@ static int forkcopy_bury_helper(struct making *m)
 }
 
 /*
- * From the end of a system call to a stop of the kind that it was in before: only there does the
- * kernel look whether a call is to be restarted.
+ * Takes the thread from the end of a system call to a stop of the kind that it was in before. Only
+ * there does the kernel look whether a call is to be restarted.
  */
 static int forkcopy_put_back(const struct making *m)
 {
@@ -320,14 +321,11 @@ static int forkcopy_make_both(struct making *m)
 {
 	int failed = forkcopy_make_helper(m), err = 0;
 
-	/* What it stands in is not known: it comes back by itself when it is let go. */
+	/* Its state is unknown: it comes back by itself when it is let go. */
 	if (failed && !m->helper && !*m->reason)
 		return failed;
 	if (m->helper) {
-		/*
-		 * The pause must have an end, but burying what has been made must not fail for
-		 * that.
-		 */
+		/* The pause must end, but the helper must be buried even if that takes longer. */
 		failed = forkcopy_make_copy(m);
 		m->deadline_ns += NS_PER_S;
 		err = forkcopy_kill(m->helper);
@@ -355,14 +353,14 @@ int forkcopy_make(pid_t pid, const struct call_code *code, const struct call_thr
 
 	*reason = '\0';
 	*copy = 0;
-	/* Before anything is looked at: of another program nothing is written. */
+	/* Before anything is looked at: nothing is written to another program. */
 	err = err ?: program_memory_open(pid, &m.memory);
 	if (!err && maps_read(pid, &maps))
 		err = -ENOMEM;
 	if (!err && !call_code_stands(code, pid))
 		err = refuse(reason, -ENOENT, "its code has changed");
 	if (!err) {
-		/* The largest frames: what the thread's really need is known once it is chosen. */
+		/* The largest frames: the thread's real need is known once it is chosen. */
 		m.thread = forkcopy_choose_thread(&m, maps, threads, thread_count,
 						  sizeof(*vector) + 4096);
 		if (!m.thread)

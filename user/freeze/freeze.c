@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * All that can be done before the stop or after it is done before or after; with a fork that is the
- * reading, too.
+ * All work that can be done before or after the stop is done then; with a fork even the reading is
+ * done after it.
  */
 #include "user/freeze/freeze.h"
 
@@ -23,8 +23,8 @@
 #include "user/process/proc.h"
 
 /*
- * What was still to be read when it went on by itself is read while it runs, as when the pause is
- * over. But not when we have not run for so long: that would be no verdict of any moment.
+ * If the process went on by itself, the rest is read while it runs, as when the pause is over. But
+ * not when we have not run for so long: that would be no verdict of any moment.
  */
 #define ABSENT_NS NS_PER_S
 
@@ -44,12 +44,12 @@ struct freeze {
 	struct stop *stop;
 	uint64_t deadline_ns, stopped_ns;
 	uint64_t looked_ns; /* at the threads that were left asleep */
-	bool disturbed;	    /* one of them has run: what has been read is of several moments */
+	bool disturbed;	    /* one of them has run: the memory read is of several moments */
 	bool absent;	    /* we did not run while it stood still, and it went on */
 
 	struct freeze_forks *forks; /* NULL: it is read as it stands */
 	struct call_code code;
-	bool released; /* what is read now is the fork */
+	bool released; /* the process has gone on: we read its fork now */
 	struct freeze_account account;
 };
 
@@ -80,7 +80,7 @@ void freeze_free(struct freeze *f)
 
 /* ---- by a fork ---------------------------------------------------------------------------- */
 
-/* What it writes while the fork lives takes new pages. */
+/* Is there memory for the new pages that the process takes by writing while the fork lives? */
 static bool freeze_memory_is_left(const struct freeze *f)
 {
 	struct cgroup *cgroup = calloc(1, sizeof(*cgroup));
@@ -145,7 +145,10 @@ static int freeze_make_fork(struct freeze *f)
 	return 0;
 }
 
-/* Where memory runs out while there are both, the kernel is to end the copy, and not the process, which is as large. */
+/*
+ * If memory runs out while both exist, the kernel shall end the copy and not the process, which is
+ * as large.
+ */
 static void freeze_offer_fork(pid_t fork)
 {
 	static const char first[] = "1000"; /* proc_pid_oom_score_adj(5) */
@@ -161,7 +164,9 @@ static void freeze_offer_fork(pid_t fork)
 
 /* ---- while it stands still ---------------------------------------------------------------- */
 
-/* Lets it go, if that has not been done. Until now it should have stood still. */
+/*
+ * Lets the process go, if that has not been done. `exactly`: all until now must be of one moment.
+ */
 static void freeze_let_go(struct freeze *f, bool exactly)
 {
 	uint64_t now = monotonic_ns(), left;
@@ -194,10 +199,9 @@ static void freeze_look_at_sleepers(struct freeze *f)
 }
 
 /*
- * Ends the pause when it is due, while the process's own memory is read: what is read afterwards is
- * not of its moment. A process may have so many mappings that looking through them takes longer
- * than it may be paused. Looks at the sleeping threads, too: once one has run the rest need not be
- * read.
+ * Ends the pause when it is due, while the process's own memory is read: later reads are not of its
+ * moment. A process may have so many mappings that looking through them takes longer than it may be
+ * paused. Looks at the sleeping threads, too: once one has run the rest need not be read.
  */
 static bool freeze_mind_pause(void *ctx)
 {
@@ -212,7 +216,7 @@ static bool freeze_mind_pause(void *ctx)
 	return !f->disturbed;
 }
 
-/* Tells the caller. The first error is the one that counts. */
+/* Tells the caller. The first error counts. */
 static int freeze_has_read(struct freeze *f, uint64_t until_ns, int err,
 			   char reason[static REASON_MAX])
 {
@@ -232,13 +236,13 @@ static int freeze_read_stopped(struct freeze *f, char reason[static REASON_MAX])
 	err = err ?: memory_copy_read(&f->copy, reason);
 	f->account.memory_ns = monotonic_ns() - f->stopped_ns;
 	err = freeze_has_read(f, freeze_is_late(f) ? 0 : f->deadline_ns, err, reason);
-	/* Once more: until now all that was left asleep must have slept. */
+	/* Once more: all threads left asleep must have slept until now. */
 	if (!f->account.pause_ns && !f->disturbed)
 		freeze_look_at_sleepers(f);
 	return err;
 }
 
-/* The pause ends in the middle of it. */
+/* The pause ends halfway through this. */
 static int freeze_read_forked(struct freeze *f, char reason[static REASON_MAX])
 {
 	const struct freeze_hooks *hooks = &f->hooks;
@@ -247,7 +251,7 @@ static int freeze_read_forked(struct freeze *f, char reason[static REASON_MAX])
 
 	if (hooks->releasing)
 		hooks->releasing(hooks->ctx);
-	/* Its frees must have been noted from the first one on. */
+	/* The process's frees must have been noted from the first one on. */
 	freeze_let_go(f, true);
 	f->released = true;
 	freeze_offer_fork(fork);
@@ -270,8 +274,8 @@ static int freeze_read_once(struct freeze *f, char reason[static REASON_MAX])
 }
 
 /*
- * A thread that was left asleep may wake up at any moment. Then all of them are stopped, and all is
- * read anew, within the same pause.
+ * A thread that was left asleep may wake up at any moment. Then all sleepers are stopped, and all
+ * is read anew, within the same pause.
  */
 static int freeze_read(struct freeze *f, char reason[static REASON_MAX])
 {
@@ -285,7 +289,7 @@ static int freeze_read(struct freeze *f, char reason[static REASON_MAX])
 	if (f->hooks.again)
 		f->hooks.again(f->hooks.ctx);
 	f->disturbed = false;
-	/* Is the pause over, the rest of it is as always: it is read while the process runs. */
+	/* If the pause is over, the rest is read while the process runs, as always. */
 	err = f->account.pause_ns ? 0 : stop_sleepers_too(f->stop, reason);
 	if (err)
 		return err;
@@ -296,7 +300,7 @@ static int freeze_read(struct freeze *f, char reason[static REASON_MAX])
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* After the pause. */
+/* Called after the pause. */
 static int freeze_take_threads(struct freeze *f)
 {
 	struct memory_image *image = f->copy.image;
@@ -324,7 +328,7 @@ static int freeze_take_threads(struct freeze *f)
 	return 0;
 }
 
-/* It is stopped, and there is a deadline. */
+/* The process is stopped, and there is a deadline. */
 static int freeze_run_stopped(struct freeze *f, bool held, const struct freeze_hooks *hooks,
 			      char reason[static REASON_MAX])
 {
@@ -356,7 +360,7 @@ static int freeze_run_stopped(struct freeze *f, bool held, const struct freeze_h
 int freeze_run(struct freeze *f, uint64_t max_pause_ns, const struct stop_sleepers *sleepers,
 	       const struct freeze_hooks *hooks, char reason[static REASON_MAX])
 {
-	/* A fork is made by one of its threads, which is stopped for that. */
+	/* One of its threads makes the fork, and is stopped for that. */
 	int err = stop_begin(f->pid, max_pause_ns, f->forks ? NULL : sleepers, &f->stop, reason);
 
 	if (err)
@@ -369,7 +373,7 @@ int freeze_run_held(struct freeze *f, struct stop *stop, const struct freeze_hoo
 		    char reason[static REASON_MAX])
 {
 	f->stop = stop;
-	/* It is at its end: nothing waits for it but that. */
+	/* The process is at its end: only its end waits for us. */
 	f->deadline_ns = monotonic_ns() + HELD_NS;
 	return freeze_run_stopped(f, true, hooks, reason);
 }

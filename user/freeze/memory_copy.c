@@ -26,8 +26,9 @@ static bool memory_copy_path_begins(const struct mapping *m, const char *prefix)
 }
 
 /*
- * Devices' memory cannot be read that way; the kernel's own pages hold nothing of the program's, nor do
- * the guards' copies. (Of their pool what is not there is not read, which disarms no guard.)
+ * Devices' memory cannot be read that way. The kernel's own pages hold nothing of the program's,
+ * nor do the guards' copies. (Pages that the guards' pool does not have are not read, so no guard
+ * is disarmed.)
  */
 static bool memory_copy_is_special(const struct mapping *m)
 {
@@ -55,7 +56,7 @@ static int memory_copy_add_run(void *ctx, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* A fork has the private memory, but for what is not to be inherited. */
+/* A fork has the private memory, except what is not to be inherited. */
 static bool memory_copy_is_forked(const struct memory_copy *c, const struct mapping *m)
 {
 	return !m->shared && maps_find(c->fork_maps, m->start);
@@ -82,8 +83,8 @@ static void memory_copy_look_up(void *ctx)
 }
 
 /*
- * Writable memory, and of what cannot be written (relocated tables, what a program has protected)
- * the pages that are the process's own.
+ * Finds writable memory, and the process's own pages of read-only memory (relocated tables, what a
+ * program has protected).
  */
 static int memory_copy_scan(struct memory_copy *c, struct resident *resident,
 			    const struct maps *maps,
@@ -105,8 +106,8 @@ static int memory_copy_scan(struct memory_copy *c, struct resident *resident,
 }
 
 /*
- * Memory that has been touched already: the kernel would have to find it page by page while the
- * process waits. In huge pages, which takes a tenth of the time.
+ * Maps memory and touches it: otherwise the kernel would find it page by page while the process
+ * waits. In huge pages, which takes a tenth of the time.
  */
 static void *memory_copy_map_touched(size_t size)
 {
@@ -115,7 +116,10 @@ static void *memory_copy_map_touched(size_t size)
 	if (memory == MAP_FAILED)
 		return NULL;
 	madvise(memory, size, MADV_HUGEPAGE);
-	/* Or it would be shared with the process that holds the target, and copied as it is filled. */
+	/*
+	 * Otherwise it would be shared with the process that holds the target, and copied as it is
+	 * filled.
+	 */
 	madvise(memory, size, MADV_DONTFORK);
 	/* Linux 5.14; where it fails the pause is longer. */
 	madvise(memory, size, MADV_POPULATE_WRITE);
@@ -127,7 +131,7 @@ static int memory_copy_measure(struct memory_copy *c, char reason[static REASON_
 	struct maps *maps = NULL;
 	int err = resident_open(c->pid, &c->resident);
 
-	/* Its file in /proc is readable for its owner alone, ptrace or not. */
+	/* Only the owner may read the file in /proc, ptrace or not. */
 	if (err == -EACCES)
 		return refuse(reason, err,
 			      "/proc/PID/pagemap may not be read: it is another user's, and "
@@ -211,7 +215,7 @@ static void memory_copy_add_region(struct memory_copy *c, const struct memory_co
 				       .mapping = run->mapping};
 }
 
-/* One run, piece by piece. A page that cannot be read after all is left out. */
+/* Reads one run, piece by piece. Leaves out a page that cannot be read after all. */
 static void memory_copy_read_run(struct memory_copy *c, const struct resident *from,
 				 const struct memory_copy_run *run)
 {
@@ -261,8 +265,8 @@ static int memory_copy_make_room(struct memory_copy *c)
 }
 
 /*
- * Room for what has come since it was measured: a process that is just starting grows by more than any slack. Where
- * there is no memory for it the largest runs are left unread.
+ * Makes room for memory that is new since the measurement: a process that is just starting grows by
+ * more than any slack. Without memory for it the largest runs are left unread.
  */
 static void memory_copy_grow(struct memory_copy *c)
 {
@@ -285,8 +289,9 @@ static void memory_copy_grow(struct memory_copy *c)
 }
 
 /*
- * What only memory points to that could not be read counts as lost: nothing is said of a process whose memory went in the
- * midst of it. It may go on before all is read, and end, or execute another program; and its fork may be killed.
+ * Blocks that only unread memory points to count as lost. So nothing is said of a process whose
+ * memory went in the midst of the read. It may go on before all is read, and end, or execute
+ * another program; and its fork may be killed.
  */
 static int memory_copy_check_there(const struct memory_copy *c, const struct resident *from,
 				   char reason[static REASON_MAX])
@@ -311,9 +316,7 @@ static int memory_copy_read_mappings(struct memory_copy *c, struct resident *fro
 	if (err)
 		return memory_copy_check_there(c, from, reason)
 			       ?: refuse(reason, err, "its memory cannot be looked at");
-	/*
-	 * Small things first: what hangs over the limit is then the heap's bulk and not the roots.
-	 */
+	/* Small runs first: at the limit the heap's bulk is left out, and not the roots. */
 	if (c->run_count)
 		qsort(c->runs, c->run_count, sizeof(*c->runs), memory_copy_by_size);
 	if (memory_copy_make_room(c))
@@ -337,7 +340,10 @@ static int memory_copy_note_there(void *ctx, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* Only what is in memory: a file's page that is not may have to come from a server that never answers. */
+/*
+ * Reads only pages in memory: a file's other pages may have to come from a server that never
+ * answers.
+ */
 static size_t memory_copy_get(void *ctx, uint64_t address, void *to, size_t size)
 {
 	const struct memory_copy *c = ctx;

@@ -121,9 +121,9 @@ static uint64_t registers_word_at(const unsigned char *area, size_t offset)
 }
 
 /*
- * From the kernel's form of XSAVE's area, in which parts may be missing, to the standard one
- * (Intel's manual, volume 1, 13.4). Parts that are not in use hold what was there before, which is
- * left out. Returns the size in bytes.
+ * Copies the kernel's form of XSAVE's area, in which parts may be missing, into the standard one
+ * (Intel's manual, volume 1, 13.4). Leaves out parts that are not in use: they hold old values.
+ * Returns the size in bytes.
  */
 static size_t registers_take_vector(const struct registers_layout *layout,
 				    const unsigned char *area, size_t size,

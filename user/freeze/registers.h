@@ -22,17 +22,20 @@ struct registers_layout {
 };
 
 /*
- * Asks the processor, which takes a tenth of a millisecond in a virtual machine: to be done before
- * a stop.
+ * Asks the processor, which takes a tenth of a millisecond in a virtual machine: call it before a
+ * stop.
  */
 void registers_layout(struct registers_layout *out);
 
-/* Of a thread that the caller has stopped by ptrace. Fills in all but the tid. 0 or -errno. */
+/*
+ * Reads the registers of a thread that the caller has stopped by ptrace. Fills in all but the tid.
+ * 0 or -errno.
+ */
 int registers_read(struct stop_thread *t);
 
 /*
- * Of one that sleeps in a system call; the vector registers follow `sleeper`. Registers that are
- * not in use are 0. 0 or -ENOMEM.
+ * Takes the registers of a thread that sleeps in a system call; the vector registers follow
+ * `sleeper`. Registers not in use are 0. 0 or -ENOMEM.
  */
 int registers_of_sleeper(struct stop_thread *t, const struct sleeper *sleeper,
 			 const struct registers_layout *layout);

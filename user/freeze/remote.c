@@ -30,7 +30,7 @@ static int remote_take_answer(struct remote *r)
 	ssize_t n;
 
 	do {
-		/* ECONNRESET: it has ended before it read the order; the answer is there. */
+		/* ECONNRESET: the child has ended before it read the order; its answer is there. */
 		n = recv(r->channel, &r->last, sizeof(r->last), 0);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n == (ssize_t)sizeof(r->last))
@@ -44,7 +44,7 @@ static int remote_take_answer(struct remote *r)
 static int remote_give_order(struct remote *r, const struct remote_order *order,
 			     char reason[static REASON_MAX])
 {
-	/* Where it fails the child has ended, and has perhaps said why. */
+	/* Where send() fails the child has ended, and has perhaps said why. */
 	if (!r->last.end_ns) {
 		send(r->channel, order, sizeof(*order), MSG_NOSIGNAL);
 		remote_take_answer(r);
@@ -66,7 +66,7 @@ static int remote_make_child(struct remote *r, char reason[static REASON_MAX])
 	r->job.channel = ends[1];
 	r->child = fork();
 	if (!r->child) {
-		/* Or it would never see that the tool has ended. */
+		/* Otherwise the child would never see that the tool has ended. */
 		close(ends[0]);
 		remote_child_run(&r->job);
 	}
@@ -205,7 +205,7 @@ uint64_t remote_end(struct remote *r)
 		return 0;
 	if (r->child) {
 		remote_give_order(r, &order, unused);
-		/* It ends by itself, unless it has been stopped; its timer sees to that. */
+		/* The child ends by itself, unless it has been stopped: then its timer kills it. */
 		while (waitpid(r->child, NULL, 0) < 0 && errno == EINTR)
 			;
 		if (r->last.end_ns && r->last.start_ns)

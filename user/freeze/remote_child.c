@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * From the first call on the thread stands at the end of a system call in front of the instructions
- * that make another: rt_sigreturn, which takes the frame, or the closing of a descriptor that is
- * left, which returns into it. For a call it is let go to the beginning of that one, where
- * the call is exchanged. So what it does when nobody holds it any more is always one and the same,
- * and a filter has no call to see that it would not see anyway (it is suspended only for as long as
- * the thread is traced): even seccomp's strict mode permits rt_sigreturn.
+ * From the first call on, the thread stands at the end of a system call, in front of instructions
+ * that make another one. That is rt_sigreturn, which takes the frame; or the closing of a left
+ * descriptor, which returns into the frame. For a call, the thread is let go to the beginning of
+ * that next one, where the call is exchanged. So a thread that nobody holds any more always does
+ * one and the same. A filter then sees no call that it would not see anyway: it is suspended only
+ * while the thread is traced. Even seccomp's strict mode permits rt_sigreturn.
  */
 #include "user/freeze/remote_child.h"
 
@@ -29,21 +29,21 @@
 #include "user/process/proc.h"
 #include "user/process/program_memory.h"
 
-/* Of which it takes the half at most. */
+/* The child uses half of it at most. */
 #define GRACE_NS TRACING_CHILD_GRACE_NS
 
 struct remote_child {
 	const struct remote_job *job;
-	timer_t killer; /* ends us, and so lets it go, should we not do it in time */
+	timer_t killer; /* ends us if we are late, and so lets the thread go */
 	struct call_thread thread;
 	/*
-	 * Another thread may execute another program at any moment, which is the end of this one; the main thread's
-	 * id is the new program's then.
+	 * Another thread may execute another program at any moment, which ends this one; the main
+	 * thread's id is the new program's then.
 	 */
 	struct program_memory memory;
 	struct call_vector *vector;
 	uint64_t mask; /* its blocked signals */
-	/* Stack pointers of the frames: the closing one closes `left` and takes the other then. */
+	/* Stack pointers of the frames: the closing one closes `left`, then takes the other. */
 	uint64_t frame, closing_frame;
 	uint64_t left_at; /* where in the process the closing one has its argument */
 	uint64_t scratch;
@@ -51,16 +51,16 @@ struct remote_child {
 	dev_t left_dev; /* of its file */
 	ino_t left_ino;
 	bool filtered, begun;
-	bool loose; /* it was let go as it was, and comes back by itself */
+	bool loose;				/* let go as it was; it comes back by itself */
 	uint64_t start_ns, deadline_ns, end_ns; /* end: when it was let go; 0: it has not been */
 };
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
 /*
- * A stop of one of two kinds: a call's beginning or end, or what PTRACE_INTERRUPT makes. A SIGSTOP,
- * which cannot be blocked, is passed on and stops the process for as long as it says, and this
- * thread when it is let go.
+ * Waits for a stop of one of two kinds: a call's beginning or end, or PTRACE_INTERRUPT's. A
+ * SIGSTOP, which cannot be blocked, is passed on. It stops the process for as long as it says, and
+ * this thread when it is let go.
  */
 static int remote_child_go(const struct remote_child *r, enum __ptrace_request how,
 			   uint64_t deadline_ns)
@@ -86,7 +86,7 @@ static int remote_child_go(const struct remote_child *r, enum __ptrace_request h
 	return err;
 }
 
-/* A filter might not permit to close, and sees it when nobody traces the thread any more. */
+/* A filter might not permit close(), and sees it when nobody traces the thread any more. */
 static bool remote_child_closes(const struct remote_child *r)
 {
 	return r->left >= 0 && !r->filtered;
@@ -105,7 +105,7 @@ static int remote_child_park(struct remote_child *r)
 }
 
 /*
- * From the moment in which its registers are set the thread comes back by itself. Signals are
+ * The thread comes back by itself from the moment in which its registers are set. Signals are
  * blocked after that, or a child that is killed would leave them so.
  */
 static int remote_child_begin_calls(struct remote_child *r)
@@ -127,7 +127,10 @@ static bool remote_child_stat(const struct remote_child *r, int number, struct s
 	return !stat(path, st);
 }
 
-/* Or another thread has closed it, and may have a file of its own under that number. */
+/*
+ * Is the descriptor still the one left? Another thread may have closed it, and have a file of its
+ * own under that number.
+ */
 static bool remote_child_has_left(const struct remote_child *r)
 {
 	struct stat st;
@@ -136,7 +139,7 @@ static bool remote_child_has_left(const struct remote_child *r)
 	       st.st_ino == r->left_ino;
 }
 
-/* What a call has made or closed. */
+/* Notes the descriptor that a call has made or closed. */
 static void remote_child_note(struct remote_child *r, long number, uint64_t argument, long result)
 {
 	uint64_t left = (uint64_t)result;
@@ -157,7 +160,7 @@ static int remote_child_call(struct remote_child *r, long number,
 			     long *result)
 {
 	struct user_regs_struct regs = r->thread.registers;
-	/* Not twice: another thread may open a file of the same number in between. */
+	/* Does not close twice: another thread may open a file of the same number in between. */
 	bool closes = number == SYS_close && (int)arguments[0] == r->left;
 	uint64_t frame = remote_child_closes(r) && !closes ? r->closing_frame : r->frame;
 	pid_t tid = r->thread.tid;
@@ -180,8 +183,8 @@ static int remote_child_call(struct remote_child *r, long number,
 }
 
 /*
- * From the end of a system call to a stop of the kind that it was in before: only there does the
- * kernel look whether a call is to be restarted.
+ * Takes the thread from the end of a system call to a stop of the kind that it was in before. Only
+ * there does the kernel look whether a call is to be restarted.
  */
 static int remote_child_put_back(const struct remote_child *r, uint64_t deadline_ns)
 {
@@ -193,7 +196,7 @@ static int remote_child_put_back(const struct remote_child *r, uint64_t deadline
 	return err ?: call_thread_set_registers(tid, &r->thread.registers);
 }
 
-/* Out of a call that takes too long. 0: it stands. */
+/* Interrupts a call that takes too long. 0: the thread stands. */
 static int remote_child_interrupt(const struct remote_child *r)
 {
 	int err = call_thread_resume(r->thread.tid, PTRACE_INTERRUPT), stop;
@@ -204,7 +207,7 @@ static int remote_child_interrupt(const struct remote_child *r)
 	return stop < 0 ? stop : 0;
 }
 
-/* Where it fails our end lets it go, and it comes back by itself. */
+/* If this fails, our end lets the thread go, and it comes back by itself. */
 static void remote_child_let_go(struct remote_child *r)
 {
 	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)r->left};
@@ -257,7 +260,7 @@ static int remote_child_take_thread(struct remote_child *r, const struct maps *m
 {
 	struct remote_thread taken;
 	pid_t tid;
-	/* The largest frame: what the thread's really needs is known once it is chosen. */
+	/* The largest frame: the thread's real need is known once it is chosen. */
 	int err = remote_thread_take(r->job->pid, r->job->only, maps,
 				     sizeof(*r->vector) + 4096 + REMOTE_SCRATCH, r->deadline_ns,
 				     &taken, reason);
@@ -267,7 +270,7 @@ static int remote_child_take_thread(struct remote_child *r, const struct maps *m
 	r->thread = taken.thread;
 	r->filtered = taken.filtered;
 	r->start_ns = taken.start_ns;
-	/* What it took to stop, where it had no processor, it did not stand still. */
+	/* While it had no processor to stop on, the thread did not stand still. */
 	if (taken.alone) {
 		r->deadline_ns = taken.start_ns + r->job->hold_ns;
 		tracing_child_set_deadline(r->killer, r->deadline_ns);
@@ -292,7 +295,7 @@ static int remote_child_begin(struct remote_child *r, char reason[static REASON_
 	r->vector = aligned_alloc(64, sizeof(*r->vector));
 	if (!r->vector)
 		return refuse(reason, -ENOMEM, "no memory");
-	/* First: all that is looked at from here on is of this program, or nothing is written. */
+	/* First of all: from here on we look at this program's memory, and write to no other. */
 	program_memory_open(proc_memory_id(r->job->pid), &r->memory);
 	if (maps_read(proc_memory_id(r->job->pid), &maps))
 		return refuse(reason, -ESRCH, "its memory cannot be looked at");
@@ -308,7 +311,7 @@ static int remote_child_begin(struct remote_child *r, char reason[static REASON_
 
 /* ---- orders and answers -------------------------------------------------------------------- */
 
-/* False: nobody gives any more, or it is late. */
+/* False: nobody gives orders any more, or it is late. */
 static bool remote_child_next_order(const struct remote_child *r, struct remote_order *order)
 {
 	struct pollfd poll = {.fd = r->job->channel, .events = POLLIN};
@@ -337,7 +340,7 @@ static int remote_child_write_text(struct remote_child *r, const struct remote_o
 	const struct tracees all = {.pid = r->job->pid, .items = &only, .count = 1};
 	int err;
 
-	/* What has begun is finished, also where we have to wait for a processor. */
+	/* Finishes what has begun, even if we have to wait for a processor. */
 	tracing_child_set_killer(r->killer, monotonic_ns() + NS_PER_S);
 	err = text_write(&all, order->pieces, order->piece_count, reason);
 	tracing_child_set_deadline(r->killer, r->deadline_ns);
@@ -356,7 +359,7 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 		answer->err = remote_child_write(r, order);
 		break;
 	case REMOTE_TEXT:
-		/* The thread stays: it is as it was. */
+		/* The thread stays held: it is as it was. */
 		answer->err = remote_child_write_text(r, order, answer->reason);
 		return;
 	case REMOTE_END:
@@ -368,10 +371,13 @@ static void remote_child_obey(struct remote_child *r, const struct remote_order 
 	refuse(answer->reason, answer->err, "its thread %d cannot be made to do a system call: %s",
 	       (int)r->thread.tid,
 	       answer->err == -ETIMEDOUT ? "it takes too long" : strerror(-answer->err));
-	/* Since it was stopped: then it is worth another try as well, when it has been thawed. */
+	/* It may have been frozen since the stop: then another try is worth it after the thaw. */
 	if (answer->err == -ETIMEDOUT)
 		can_run_check_thread(r->thread.tid, answer->reason);
-	/* Of one that cannot be interrupted either, the thread comes back by itself at its end. */
+	/*
+	 * If the call cannot be interrupted either, the thread comes back by itself at the call's
+	 * end.
+	 */
 	if (answer->err == -ETIMEDOUT && remote_child_interrupt(r)) {
 		r->loose = true;
 		r->end_ns = monotonic_ns();
@@ -396,7 +402,7 @@ _Noreturn void remote_child_run(const struct remote_job *job)
 	struct remote_order order;
 
 	tracing_child_be_alone(job->tool, &job->channel, 1);
-	/* When the tool is killed the channel ends: the call that is under way is made whole. */
+	/* When the tool is killed the channel ends: we finish the call that is under way. */
 	if (!tracing_child_end_with(job->tool, false))
 		_exit(1);
 	answer.err = remote_child_begin(&r, answer.reason);
@@ -408,7 +414,7 @@ _Noreturn void remote_child_run(const struct remote_job *job)
 		if (remote_child_next_order(&r, &order)) {
 			remote_child_obey(&r, &order, &answer);
 		} else {
-			/* It is the answer to the next order, if there is one. */
+			/* This answers the next order, if there is one. */
 			remote_child_let_go(&r);
 			answer.err = refuse(answer.reason, -ECANCELED,
 					    "its thread went on before all calls were made: it "

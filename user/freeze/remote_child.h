@@ -14,7 +14,7 @@
 
 struct remote_job {
 	pid_t pid;
-	pid_t tool;  /* who made the child */
+	pid_t tool;  /* the process that made the child */
 	int channel; /* a socket of type SOCK_SEQPACKET: orders come, answers go */
 	pid_t only;  /* remote_begin_with() */
 	uint64_t hold_ns;
@@ -44,11 +44,12 @@ struct remote_answer {
 	uint64_t scratch;
 	uint64_t start_ns;
 	uint64_t end_ns; /* when the thread was let go; 0: it is still held */
-	bool loose;	 /* and comes back by itself, perhaps out of a call that it is in yet */
+	/* and it comes back by itself, perhaps out of a call that it is still in */
+	bool loose;
 	char reason[REASON_MAX];
 };
 
-/* What the child does. It ends when the thread has been let go. */
+/* The child's work. It ends when the thread has been let go. */
 _Noreturn void remote_child_run(const struct remote_job *job);
 
 #endif

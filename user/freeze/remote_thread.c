@@ -21,9 +21,9 @@
 
 #define CANDIDATES_MAX 256
 #define TRIES_MAX      32
-#define SLICES	       4 /* so much of the time one of several may take to stop */
+#define SLICES	       4 /* one of several threads may take such a part of the time to stop */
 
-/* The best first. A filter is worse than all of them. */
+/* The best first. A filter is worse than all others. */
 enum {
 	RANK_WAITS,	/* in a call that is restarted, if it must be */
 	RANK_RUNS,	/* or cannot be told */
@@ -39,7 +39,7 @@ struct remote_candidate {
 
 /* ---- before anything is stopped ------------------------------------------------------------ */
 
-/* By the call that it is in: proc_pid_syscall(5). */
+/* Ranks a thread by the call that it is in: proc_pid_syscall(5). */
 static int remote_thread_rank(pid_t tid)
 {
 	unsigned long long arguments[4] = {0};
@@ -77,7 +77,7 @@ static int remote_thread_compare(const void *a, const void *b)
 {
 	const struct remote_candidate *x = a, *y = b;
 
-	/* The main thread has the smallest number, but for those of a machine that began anew. */
+	/* The main thread has the smallest number, unless the machine's numbers began anew. */
 	return x->rank != y->rank ? x->rank - y->rank : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
@@ -98,7 +98,7 @@ static int remote_thread_visit(void *ctx, pid_t tid)
 		return 0;
 	if (proc_status_number(tid, "TracerPid", 0))
 		return stop_explain(tid, EPERM, all->reason);
-	/* Uninterruptible: waiting for it would be waiting for a device. */
+	/* Uninterruptible: to wait for it would be to wait for a device. */
 	if (state == 'D')
 		return 0;
 	all->items[all->count].tid = tid;
@@ -118,7 +118,7 @@ static int remote_thread_list(struct remote_candidates *all)
 
 /* ---- one of them --------------------------------------------------------------------------- */
 
-/* Into the stop that we ask for; a signal on its way is passed on. */
+/* Takes the thread into the stop that we ask for; passes a signal on its way on. */
 static int remote_thread_stop(pid_t tid, uint64_t deadline_ns, char reason[static REASON_MAX])
 {
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
@@ -141,7 +141,7 @@ static int remote_thread_stop(pid_t tid, uint64_t deadline_ns, char reason[stati
 }
 
 /*
- * Suspends a filter even where there is none yet: another thread may set one for all
+ * Suspends filters even if the thread has none yet: another thread may set one for all
  * (SECCOMP_FILTER_FLAG_TSYNC).
  */
 static int remote_thread_suspend(struct remote_thread *out, char reason[static REASON_MAX])
@@ -173,7 +173,7 @@ static int remote_thread_try(pid_t tid, const struct maps *maps, size_t size, ui
 	int err;
 
 	err = remote_thread_stop(tid, deadline_ns, reason);
-	/* Until then it runs, or waits for its turn as always. */
+	/* Until now it ran, or waited for its turn as always. */
 	out->start_ns = monotonic_ns();
 	if (err && err != -EBUSY)
 		return err;
@@ -221,12 +221,12 @@ int remote_thread_take(pid_t pid, pid_t only, const struct maps *maps, size_t si
 
 		if (now >= deadline_ns)
 			break;
-		/* It would stop, if by the newer freezer, and make no call. */
+		/* A frozen thread would stop, under the newer freezer, and make no call. */
 		one = can_run_check_thread(all.items[i].tid, why)
 			      ?: remote_thread_try(all.items[i].tid, maps, size,
 						   now + (deadline_ns - now) / slices, out, why);
 		late |= one == -ETIMEDOUT;
-		/* What is said is why the best one would not do. */
+		/* The reason says why the best thread would not do. */
 		if (!one || !*reason) {
 			err = one;
 			memcpy(reason, why, REASON_MAX);
@@ -235,7 +235,7 @@ int remote_thread_take(pid_t pid, pid_t only, const struct maps *maps, size_t si
 	out->alone = !late;
 	if (!err || *reason)
 		return err;
-	/* It waits for a device, perhaps in that call. */
+	/* The thread waits for a device, perhaps in that call. */
 	return all.only ? refuse(reason, -ETIMEDOUT, "its thread %d does not stop", (int)only)
 			: refuse(reason, -EBUSY, "none of its threads can be stopped");
 }

@@ -154,7 +154,7 @@ int resident_scan(struct resident *r, uint64_t start, uint64_t end, bool own_onl
 	return resident_scan_by_pagemap(r, start, end, own_only, fn, ctx);
 }
 
-/* The file is of the memory that there was when it was opened, and empty when that has gone. */
+/* The file shows the memory of the time when it was opened, and is empty when that has gone. */
 bool resident_is_there(const struct resident *r)
 {
 	uint64_t entry;

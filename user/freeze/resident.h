@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which pages of a process's memory exist, and reading them. Looking at a page that does not exist
- * yet would make the process grow (a page of zeros for shared memory, a page table for private
- * memory): they are never read.
+ * Finds which pages of a process's memory exist, and reads them. Pages that do not exist yet are
+ * never read: that would make the process grow. Shared memory would get a page of zeros, private
+ * memory a page table.
  */
 #ifndef MEMLEAKBPF_FREEZE_RESIDENT_H
 #define MEMLEAKBPF_FREEZE_RESIDENT_H
@@ -19,22 +19,22 @@ int resident_open(pid_t pid, struct resident **out);
 void resident_close(struct resident *resident); /* NULL is fine */
 
 /*
- * Calls fn for each run of pages in [start, end) that are in memory or swapped out and are not the
- * shared page of zeros; with `own_only` only those that are the process's own, not the file's that
- * is mapped there. In order of address. 0, -errno, or what fn returned if that was not 0.
+ * Calls fn for each run of pages in [start, end) that are in memory or swapped out, without the
+ * shared page of zeros. With `own_only` only for the process's own pages, not for those of the
+ * mapped file. In order of address. 0, -errno, or what fn returned if that was not 0.
  */
 int resident_scan(struct resident *resident, uint64_t start, uint64_t end, bool own_only,
 		  int (*fn)(void *ctx, uint64_t start, uint64_t end), void *ctx);
 
 /*
- * Is it still the memory of any process? After an exec, or an end, what is read by the process's id is another
- * program's, or nothing.
+ * Is it still a process's memory? After an exec or the end, reads by the process's id give another
+ * program's memory, or nothing.
  */
 bool resident_is_there(const struct resident *resident);
 
 /*
- * Copies [start, start + size) of it. Returns how many bytes from the start could be read: all of
- * them, or fewer where the memory is gone.
+ * Copies [start, start + size). Returns how many bytes from the start could be read: all, or fewer
+ * where memory is gone.
  */
 size_t resident_read(const struct resident *resident, uint64_t start, void *to, size_t size);
 

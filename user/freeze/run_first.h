@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Puts the calling thread before all ordinary ones (SCHED_FIFO), or back. For what is done while a
- * process stands still: on a busy machine the pause would otherwise be as long as others let it be.
- * Where it is not permitted nothing happens.
+ * Puts the calling thread before all ordinary ones (SCHED_FIFO), or back, for work during which a
+ * process stands still. Otherwise other threads on a busy machine decide how long the pause is.
+ * Does nothing where it is not permitted.
  */
 void run_first(bool first);
 

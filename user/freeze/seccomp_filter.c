@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Jumps of classic BPF only lead on, so one pass over the program sees all ways through it: each instruction gets the
- * union of what is known on the ways that come to it, and a jump that is not decided is gone both ways. Where that is
- * too coarse the answer is no.
+ * Jumps of classic BPF only lead on, so one pass over the program sees all ways through it. Each
+ * instruction gets the union of what is known on the ways that come to it; an undecided jump is
+ * gone both ways. Where that is too coarse the answer is no.
  */
 #include "user/freeze/seccomp_filter.h"
 
@@ -20,14 +20,14 @@
 
 #define WORDS (sizeof(struct seccomp_data) / sizeof(uint32_t))
 
-/* What a register may hold. */
+/* The values that a register may hold. */
 struct range {
 	uint32_t from, to;
 };
 
 static const struct range anything = {0, UINT32_MAX};
 
-/* What is known before an instruction. */
+/* The knowledge before an instruction. */
 struct filter_state {
 	bool reached;
 	struct range a, x, memory[BPF_MEMWORDS];
@@ -78,12 +78,12 @@ static void filter_set_call(struct filter_run *run, const struct filter_call *ca
 
 /* ---- one instruction ---------------------------------------------------------------------- */
 
-/* It goes on there with that. */
+/* The program goes on at `to` with that state. */
 static void filter_flow(struct filter_run *run, uint64_t to, const struct filter_state *state)
 {
 	struct filter_state *there;
 
-	/* No way leads beyond its end: the kernel has looked. */
+	/* No way leads beyond the program's end: the kernel has checked. */
 	if (to >= run->count) {
 		run->allows = false;
 		return;
@@ -125,12 +125,12 @@ static uint32_t compute(uint16_t operation, uint32_t a, uint32_t b)
 	}
 }
 
-/* False: it may end the program, or is none that a filter has. */
+/* False: the operation may end the program, or no filter has it. */
 static bool filter_compute(uint16_t operation, struct range *a, struct range b)
 {
 	bool shifts = operation == BPF_LSH || operation == BPF_RSH;
 
-	/* What divides by 0 returns 0, which kills. */
+	/* A division by 0 returns 0, which kills. */
 	if (operation == BPF_MOD || operation > BPF_XOR || (operation == BPF_DIV && !b.from))
 		return false;
 	if (is_known(*a) && (is_known(b) || operation == BPF_NEG) && (!shifts || b.to < 32))
@@ -142,7 +142,7 @@ static bool filter_compute(uint16_t operation, struct range *a, struct range b)
 	return true;
 }
 
-/* Whether the jump is taken: 1, 0; -1: either; -2: there is no such jump. */
+/* Is the jump taken? 1, 0; -1: either; -2: there is no such jump. */
 static int filter_decide(uint16_t operation, struct range a, struct range b)
 {
 	switch (operation) {
@@ -222,7 +222,7 @@ static bool filter_store(const struct sock_filter *one, struct range from,
 	return true;
 }
 
-/* What neither returns nor jumps. False: it is not known what it does. */
+/* Runs an instruction that neither returns nor jumps. False: its effect is not known. */
 static bool filter_change(const struct filter_run *run, const struct sock_filter *one,
 			  struct filter_state *state)
 {

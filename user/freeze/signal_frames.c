@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* struct rt_sigframe of the kernel's arch/x86/include/asm/sigframe.h, which all handlers have (64 bits). */
+/*
+ * All handlers have struct rt_sigframe of the kernel's arch/x86/include/asm/sigframe.h (64 bits).
+ */
 #include "user/freeze/signal_frames.h"
 
 #if defined(__x86_64__)
@@ -11,7 +13,7 @@
 
 #define CODE_SEGMENT 0x33 /* of 64-bit programs */
 
-/* asm/ucontext.h: set since 4.6, with or without the one of vector registers. */
+/* asm/ucontext.h: the latter two are set since 4.6, the first with vector registers only. */
 #define UC_FP_XSTATE	     1
 #define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4
@@ -25,7 +27,10 @@
 #define WORDS	    ((CONTEXT + offsetof(ucontext_t, uc_mcontext.fpregs)) / 8)
 #define WORD(field) ((CONTEXT + offsetof(ucontext_t, field)) / 8)
 
-/* The memory above it, in pieces of a page: what is read ends with the last that is there. How much. */
+/*
+ * Reads the memory above the stack pointer, page by page, up to the first page that is not there.
+ * Returns how much.
+ */
 static size_t frames_read(pid_t pid, uint64_t sp, uint64_t *to)
 {
 	struct iovec local = {to, SIGNAL_FRAMES_REACH}, remote[SIGNAL_FRAMES_REACH / PAGE + 1];
@@ -49,7 +54,7 @@ static bool frames_is_one(const uint64_t *words)
 {
 	uint64_t flags, eflags;
 
-	/* What hardly any other word has comes first. */
+	/* Checks first what hardly any other word has. */
 	if ((words[WORD(uc_mcontext.gregs[REG_CSGSFS])] & 0xffff) != CODE_SEGMENT)
 		return false;
 	flags = words[WORD(uc_flags)];
@@ -59,14 +64,17 @@ static bool frames_is_one(const uint64_t *words)
 }
 
 /*
- * Those of one stack. *other: the stack pointer of what has been interrupted on another one; unchanged where all was on
- * this.
+ * Visits one stack. *other: the stack pointer of another interrupted stack; unchanged if there is
+ * none.
  */
 static bool frames_visit_stack(pid_t pid, uint64_t sp, uint64_t *other,
 			       bool (*visit)(void *ctx, const struct signal_frame *frame),
 			       void *ctx)
 {
-	/* Not by malloc, which may have none: what has not been looked at would seem to be without handlers. */
+	/*
+	 * Not from malloc, which may have none: a stack not looked at would seem to be without
+	 * handlers.
+	 */
 	uint64_t words[SIGNAL_FRAMES_REACH / sizeof(uint64_t)];
 	size_t count;
 

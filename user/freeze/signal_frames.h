@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a thread that stands still will go back to from its signal handlers: the frames that the kernel has put on
- * its stack before it ran them. They are known by their form alone, so one of a handler that has returned long
- * ago may be found as well, where nothing has been written over it. Internal to user/freeze.
+ * Where a thread that stands still will go back to from its signal handlers. The kernel has put a
+ * frame on its stack before it ran each of them. Frames are known by their form alone. So one of a
+ * handler that returned long ago may be found as well, where nothing has been written over it.
+ * Internal to user/freeze.
  */
 #ifndef MEMLEAKBPF_FREEZE_SIGNAL_FRAMES_H
 #define MEMLEAKBPF_FREEZE_SIGNAL_FRAMES_H
@@ -12,15 +13,17 @@
 #include <sys/types.h>
 
 struct signal_frame {
-	uint64_t ip;		    /* where the thread goes on */
-	uint64_t stack, stack_size; /* the alternate signal stack that it has set; size 0: none */
+	uint64_t ip; /* where the thread goes on */
+	/* the alternate signal stack that the frame sets; size 0: none */
+	uint64_t stack, stack_size;
 };
 
 /*
- * Shows those within SIGNAL_FRAMES_REACH above the stack pointer, until `visit` returns true; whether it did. Where one
- * of them was interrupted on another stack, as by a handler on an alternate one, those there as well; of so many stacks
- * at most. Reads the process's memory; what cannot be read has none. On machines other than x86_64 none is found.
- * Takes 130 KiB of stack.
+ * Calls `visit` for each frame within SIGNAL_FRAMES_REACH above the stack pointer until it returns
+ * true. Returns whether it did. If a frame interrupted another stack, as a handler on an alternate
+ * stack does, goes on there: on SIGNAL_FRAMES_STACKS stacks at most. Reads the process's memory;
+ * unreadable memory has no frames. On machines other than x86_64 finds none. Takes 130 KiB of
+ * stack.
  */
 #define SIGNAL_FRAMES_REACH  (128 * 1024)
 #define SIGNAL_FRAMES_STACKS 4

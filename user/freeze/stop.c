@@ -16,7 +16,7 @@
 #include "user/base/util.h"
 #include "user/freeze/tracer.h"
 
-/* How long threads may take to stop, of all that the process may be paused. */
+/* Threads may take this part of the longest pause to stop. */
 #define STOP_SHARE 2
 
 struct stop {
@@ -24,16 +24,17 @@ struct stop {
 	pid_t tracer; /* 0: none, it has been buried */
 	int channel;
 	struct tracer_answer last;
-	uint64_t lost_ns; /* when it was seen that the tracer was killed before it had let go; 0 */
-	bool ended;	  /* stop_end() has been called */
-	sigset_t unblocked; /* signals that are to be unblocked afterwards */
+	/* when we saw that the tracer was killed before it had let go; 0: it was not */
+	uint64_t lost_ns;
+	bool ended;	    /* stop_end() has been called */
+	sigset_t unblocked; /* to be unblocked afterwards */
 
 	char *file; /* the tracer's, mapped */
 	size_t file_size;
 	struct stop_thread *threads;
 	size_t count;
 	bool *seen;   /* by thread: still asleep, at this look */
-	size_t found; /* where the last one was found: the next one is often behind it */
+	size_t found; /* where the last thread was found: the next one often follows it */
 };
 
 /* ---- the tracer --------------------------------------------------------------------------- */
@@ -45,13 +46,15 @@ int stop_refuse_left(char reason[static REASON_MAX])
 		      "meanwhile, and the process went on before it had been read");
 }
 
-/* What it has to say: to an order, or that there will be no more. */
+/* Takes the tracer's answer to an order, or that there will be no more. */
 static int stop_take_answer(struct stop *stop)
 {
 	ssize_t n;
 
 	do {
-		/* ECONNRESET: it has ended before it read the order; the answer is there. */
+		/*
+		 * ECONNRESET: the tracer has ended before it read the order; its answer is there.
+		 */
 		n = recv(stop->channel, &stop->last, sizeof(stop->last), 0);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n != (ssize_t)sizeof(stop->last)) {
@@ -72,12 +75,12 @@ static int stop_give_order(struct stop *stop, const struct tracer_order *order)
 {
 	if (!stop_is_held(stop))
 		return stop_refuse_left(stop->last.reason);
-	/* Where it fails the tracer has ended, and has perhaps said why. */
+	/* Where send() fails the tracer has ended, and has perhaps said why. */
 	send(stop->channel, order, sizeof(*order), MSG_NOSIGNAL);
 	return stop_take_answer(stop);
 }
 
-/* With it goes the copy, too (PTRACE_O_EXITKILL). */
+/* The copy goes with the tracer (PTRACE_O_EXITKILL). */
 static void stop_bury_tracer(struct stop *stop)
 {
 	if (!stop->tracer)
@@ -108,8 +111,8 @@ static int stop_make_tracer(struct stop *stop)
 }
 
 /*
- * Ctrl-Z takes effect when the process has been let go. Other threads of ours have these signals
- * blocked, or are made while they are.
+ * Ctrl-Z takes effect when the process has been let go. Our other threads have these signals
+ * blocked, or are made while they are blocked.
  */
 static void stop_mind_terminal(struct stop *stop)
 {
@@ -145,7 +148,7 @@ static const struct tracer_thread *stop_told(const struct stop *stop, size_t ind
 	return (const struct tracer_thread *)stop->file + index;
 }
 
-/* Takes in what the tracer has written. */
+/* Reads the file that the tracer has written. */
 static int stop_take_threads(struct stop *stop)
 {
 	size_t count = stop->last.thread_count;
@@ -358,7 +361,7 @@ uint64_t stop_end(struct stop *stop)
 		stop->ended = true;
 		if (stop_is_held(stop))
 			stop_give_order(stop, &order);
-		/* The end of its tracer lets go of a thread in whatever state; the copy's stays. */
+		/* The tracer's end lets go of threads in any state; a copy needs its tracer. */
 		if (!stop->last.copy || stop->lost_ns)
 			stop_bury_tracer(stop);
 		pthread_sigmask(SIG_UNBLOCK, &stop->unblocked, NULL);
@@ -372,7 +375,7 @@ uint64_t stop_left_ns(const struct stop *stop)
 
 	if (!stop->lost_ns)
 		return stop->last.by_itself ? stop->last.end_ns : UINT64_MAX;
-	/* Killed by its timer, which is set for later than that. */
+	/* Its timer killed the tracer, later than that. */
 	return stop->job.hold_ns && stop->lost_ns > over ? over : 0;
 }
 

@@ -19,12 +19,12 @@ char stop_thread_state(pid_t pid, pid_t tid)
 	file = fopen(path, "re");
 	if (!file || !fgets(line, sizeof(line), file))
 		return 0;
-	/* The name may hold anything, a parenthesis too. */
+	/* The name may hold anything, even a parenthesis. */
 	end = strrchr(line, ')');
 	return end && end[1] == ' ' ? end[2] : 0;
 }
 
-/* The process that traces it already, 0: none. */
+/* The process that traces `pid` already; 0: none. */
 static pid_t stop_tracer_of(pid_t pid)
 {
 	return (pid_t)proc_status_number(pid, "TracerPid", 0);
@@ -47,7 +47,9 @@ int stop_explain(pid_t pid, int err, char reason[static REASON_MAX])
 		return refuse(reason, -err, "it cannot be stopped: %s", strerror(err));
 	if (tracer) {
 		proc_comm(tracer, comm);
-		/* A memleakbpf's: it lets go within a moment, also where its tool has been killed. */
+		/*
+		 * A memleakbpf's child lets go within a moment, even if its tool has been killed.
+		 */
 		return refuse(reason, strcmp(comm, STOP_TRACER_NAME) ? -EPERM : -EBUSY,
 			      "process %d (%s) traces it already; let that detach first",
 			      (int)tracer, comm);

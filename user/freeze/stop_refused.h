@@ -10,12 +10,12 @@
 /* The state in /proc/PID/task/TID/stat, 0 when it is gone. */
 char stop_thread_state(pid_t pid, pid_t tid);
 
-/* What the processes that hold others are called: tracing_child.c. */
+/* The name of the processes that hold others: tracing_child.c. */
 #define STOP_TRACER_NAME "holding"
 
 /*
- * What it means that PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and
- * the reason; -EBUSY where another memleakbpf holds it, for a moment.
+ * Explains why PTRACE_SEIZE of a thread of `pid` has failed with the errno `err`. -errno, and the
+ * reason; -EBUSY where another memleakbpf holds it, for a moment.
  */
 int stop_explain(pid_t pid, int err, char reason[static REASON_MAX]);
 

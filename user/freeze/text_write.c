@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Code is written where no program may write: by /proc/PID/mem, in one copy a piece, which a kernel
- * may permit to tracers only or to nobody (proc_mem.force_override=, Linux 6.12); else by
- * PTRACE_POKETEXT, a word at a time, which is the same to threads that all stand still.
+ * Code is written where no program may write: by /proc/PID/mem, in one copy a piece. A kernel may
+ * permit that to tracers only or to nobody (proc_mem.force_override=, Linux 6.12). Then by
+ * PTRACE_POKETEXT, a word at a time: threads that all stand still see no difference.
  */
 #include "user/freeze/text_write.h"
 
@@ -20,10 +20,10 @@
 #include "user/freeze/calls.h"
 #include "user/freeze/signal_frames.h"
 
-#define CALL_SIZE 2 /* x86_64: of the instruction that a call which is restarted goes back to */
+#define CALL_SIZE 2 /* x86_64: of the call instruction, to which a restarted call goes back */
 
 struct text {
-	pid_t tid; /* of a thread that stands in a stop of ours; 0: none */
+	pid_t tid; /* a thread that stands in a stop of ours; 0: none */
 	int mem;   /* -1: it cannot be opened */
 };
 
@@ -41,7 +41,7 @@ static void text_open(struct text *text, const struct tracees *all)
 	text->mem = open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* By ptrace: the words around, with `bytes` put into them or taken out. 0 or -errno. */
+/* By ptrace, in whole words: puts `bytes` into them or takes them out. 0 or -errno. */
 static int text_trace(const struct text *text, uint64_t address, void *bytes, size_t size,
 		      bool write)
 {
@@ -81,7 +81,7 @@ static int text_get(const struct text *text, uint64_t address, void *bytes, size
 	return text_trace(text, address, bytes, size, false);
 }
 
-/* And looks whether it stands there. 0 or -errno; some of it may be written then. */
+/* Writes, and reads back to compare. 0 or -errno; some bytes may be written then. */
 static int text_put(const struct text *text, uint64_t address, const void *bytes, size_t size)
 {
 	unsigned char now[STOP_PIECE_MAX];
@@ -161,7 +161,9 @@ static bool text_goes_back(void *ctx, const struct signal_frame *frame)
 	return false;
 }
 
-/* One that is in a signal handler stands where that has interrupted it, too: it goes on there. */
+/*
+ * A thread in a signal handler also stands where the handler has interrupted it: it goes on there.
+ */
 static int text_check_handlers(const struct tracees *all, const struct stop_piece *pieces,
 			       size_t count, char reason[static REASON_MAX])
 {
@@ -207,7 +209,7 @@ static int text_write_all(const struct text *text, const struct stop_piece *piec
 		return 0;
 	refuse(reason, err, "its code at %#llx cannot be written: %s",
 	       (unsigned long long)pieces[done - 1].address, strerror(-err));
-	/* The one that has failed too: it may have been written in part. */
+	/* Also the piece that failed: a part of it may have been written. */
 	for (size_t i = done; i > 0; i--) {
 		unsigned char now[STOP_PIECE_MAX];
 		const struct stop_piece *piece = &pieces[i - 1];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Changes code of a process that stands still, for who holds it (tracer.c). Internal to user/freeze. */
+/*
+ * Changes code of a process that stands still, for the process that holds it (tracer.c). Internal
+ * to user/freeze.
+ */
 #ifndef MEMLEAKBPF_FREEZE_TEXT_WRITE_H
 #define MEMLEAKBPF_FREEZE_TEXT_WRITE_H
 

@@ -25,7 +25,7 @@ int thread_filters_allow(pid_t tid, const struct filter_call *call, unsigned *co
 			 char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct sock_filter *code = NULL;
-	/* 0: not filtered, 1: strict, 2: by filters. */
+	/* 0: not filtered, 1: strict, 2: filters. */
 	long mode = proc_status_number(tid, "Seccomp", -1);
 
 	*count = 0;
@@ -36,7 +36,7 @@ int thread_filters_allow(pid_t tid, const struct filter_call *call, unsigned *co
 	code = calloc(BPF_MAXINSNS, sizeof(*code));
 	if (!code)
 		return refuse(reason, -ENOMEM, "no memory for its seccomp filters");
-	/* The last one that was made is the first, and none can be taken away. */
+	/* The newest filter comes first, and none can be taken away. */
 	for (;; (*count)++) {
 		long length = ptrace(GET_FILTER, tid, (void *)(uintptr_t)*count, code);
 

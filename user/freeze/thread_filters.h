@@ -9,8 +9,9 @@
 #include "user/freeze/seccomp_filter.h"
 
 /*
- * Do all of them let the call pass? 0: yes, or there are none; -EPERM: one may not, or they cannot be read, with the
- * reason, a clause about the process; or another -errno. *count: how many there are.
+ * Do all filters let the call pass? 0: yes, or there are none. -EPERM: one may not, or they cannot
+ * be read; with the reason, a clause about the process. Or another -errno. *count: how many there
+ * are.
  */
 int thread_filters_allow(pid_t tid, const struct filter_call *call, unsigned *count,
 			 char reason[static REASON_MAX]);

@@ -23,7 +23,7 @@
 #define RELOCATION_DISTANCE R_AARCH64_TLS_TPREL
 #define RELOCATION_MODULE   R_AARCH64_TLS_DTPMOD
 #define VECTOR_OFFSET	    0
-#define THREAD_HEADER	    16 /* of the thread pointer's own two words */
+#define THREAD_HEADER	    16 /* the two words at the thread pointer */
 #endif
 
 static bool tls_read_segment(Elf *elf, struct tls_layout *out)
@@ -46,8 +46,8 @@ static bool tls_read_segment(Elf *elf, struct tls_layout *out)
 }
 
 /*
- * Whose block is it about? Without a symbol the object's own; else the symbol's, which has to be
- * defined here.
+ * Which block is the relocation about? Without a symbol the object's own; else the symbol's, which
+ * has to be defined here.
  */
 static bool tls_own_addend(Elf *elf, const GElf_Shdr *section, const GElf_Rela *rela,
 			   uint64_t *addend)
@@ -90,7 +90,7 @@ static void tls_read_relocations(Elf *elf, Elf_Scn *section, const GElf_Shdr *he
 		word->vaddr = rela.r_offset;
 		word->known = true;
 	}
-	/* The number is one for all of them. */
+	/* The module number is one for all variables. */
 	out->module.addend = 0;
 }
 
@@ -154,8 +154,8 @@ uint64_t tls_block_of(const struct tls_place *place, const struct memory_image *
 	if (place->distance)
 		return thread->tls + place->distance;
 	/*
-	 * glibc's dtv_t: 16 bytes each, the first has a counter, and how many there are stands
-	 * before it. Number 1 is the program's.
+	 * glibc's dtv_t: 16 bytes each. The first is a counter; the number of entries stands before
+	 * it. Number 1 is the program's.
 	 */
 	if (place->module < 2 || !memory_image_word(memory, thread->tls + VECTOR_OFFSET, &vector) ||
 	    !memory_image_word(memory, vector - 16, &room) || place->module > room ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Stops are looked at with WNOWAIT and never taken: a signal that has stopped a thread on its way
- * to it is kept in the thread's exit code, which waiting would clear. So it is delivered even if
- * the tool dies before it can pass the signal on.
+ * Stops are looked at with WNOWAIT and never taken. The thread's exit code keeps the signal that
+ * stopped it on its way, and waiting would clear that. So the signal is delivered even if the tool
+ * dies before it can pass it on.
  */
 #include "user/freeze/tracees.h"
 
@@ -22,7 +22,10 @@
 #include "user/process/frozen.h"
 #include "user/process/proc.h"
 
-/* Between two looks at threads that have not stopped yet; after so many of them it is asked whether one is frozen. */
+/*
+ * Pause between two looks at threads that have not stopped yet. After so many looks we ask whether
+ * one is frozen.
+ */
 #define LOOK_NS	     20000
 #define FROZEN_LOOKS 50
 
@@ -49,7 +52,7 @@ static struct tracee *tracees_add_tracee(struct tracees *all, pid_t tid)
 	return &all->items[all->count++];
 }
 
-/* 1: seized, 0: it is ending and need not be, -errno. */
+/* 1: seized, 0: the thread is ending and need not be, -errno. */
 static int tracees_seize(struct tracees *all, pid_t pid, pid_t tid)
 {
 	char state;
@@ -62,7 +65,7 @@ static int tracees_seize(struct tracees *all, pid_t pid, pid_t tid)
 			return 0;
 		return stop_explain(pid, err, all->reason);
 	}
-	/* Fails only for a thread that is ending: then it will be found gone. */
+	/* Fails only for a thread that is ending, which will be found gone. */
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return 1;
 }
@@ -99,7 +102,7 @@ static int tracees_seize_visited(void *ctx, pid_t tid)
 	return 0;
 }
 
-/* Seizes the threads of one process that are not yet. How many there were, or -errno. */
+/* Seizes one process's threads that are not seized yet. Returns how many there were, or -errno. */
 static int tracees_seize_threads(struct tracees *all, pid_t pid)
 {
 	struct tracees_seized seized = {.all = all, .pid = pid};
@@ -167,8 +170,8 @@ static bool tracees_undisturbed(struct tracees *all)
 }
 
 /*
- * Seizes those that were left asleep; not the ones that still are, unless `every`. How many, or
- * -errno.
+ * Seizes threads that were left asleep; not the ones that still sleep, unless `every`. Returns how
+ * many, or -errno.
  */
 static int tracees_seize_sleepers(struct tracees *all, bool every)
 {
@@ -194,7 +197,10 @@ static int tracees_seize_sleepers(struct tracees *all, bool every)
 
 /* ---- waiting for them ---------------------------------------------------------------------- */
 
-/* Has it stopped? Any stop will do: the one we asked for, a group stop, a signal on its way. */
+/*
+ * Has the thread stopped? Any stop will do: the one we asked for, a group stop, a signal on its
+ * way.
+ */
 void tracees_look_at(struct tracee *t)
 {
 	siginfo_t info = {0};
@@ -210,8 +216,8 @@ void tracees_look_at(struct tracee *t)
 	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
 		t->gone = true;
 		/*
-		 * Buried: its process's end, and an exec by another thread, wait for that. WSTOPPED
-		 * is left out, so no stop can be taken.
+		 * Buries it: its process's end, and an exec by another thread, wait for that.
+		 * WSTOPPED is left out, so no stop is taken.
 		 */
 		waitid(P_PID, (id_t)t->thread.tid, &info, WEXITED | WNOHANG | __WALL);
 		return;
@@ -220,7 +226,7 @@ void tracees_look_at(struct tracee *t)
 	signal = info.si_status & 0x7f;
 	t->stopped = true;
 	t->asked = event == PTRACE_EVENT_STOP && signal == SIGTRAP;
-	/* Bit 7: a system call's beginning or end, of a copy that did not come through. */
+	/* Bit 7: a system call's beginning or end, after a copy that failed. */
 	t->signal = event || info.si_status & 0x80 ? 0 : signal;
 }
 
@@ -235,9 +241,9 @@ static bool tracees_is_first(const struct tracees *all, const struct tracee *t)
 }
 
 /*
- * A process's first thread that ends before its others, by pthread_exit() or as all are killed, is
- * reported to nobody until these have been buried: whoever waits for it may wait for threads that
- * stand still.
+ * A process's first thread may end before its others, by pthread_exit() or as all are killed.
+ * Nobody is told until the others have been buried: a wait for it may wait for threads that stand
+ * still.
  */
 static bool tracees_has_ended(const struct tracee *t)
 {
@@ -246,7 +252,7 @@ static bool tracees_has_ended(const struct tracee *t)
 	return !state || strchr("ZX", state);
 }
 
-/* One that has not stopped, of the first threads or of the others; NULL: none. */
+/* A thread that has not stopped, one of the first threads or one of the others; NULL: none. */
 static struct tracee *tracees_missing(struct tracees *all, bool first)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -261,8 +267,8 @@ static struct tracee *tracees_missing(struct tracees *all, bool first)
 }
 
 /*
- * A thread that has not stopped; NULL when all have. First threads come last: one that calls execve()
- * takes the first one's id, and is looked for under its own until then.
+ * A thread that has not stopped; NULL when all have. First threads come last: a thread that calls
+ * execve() takes the first one's id, and we look for it under its own until then.
  */
 static struct tracee *tracees_look(struct tracees *all)
 {
@@ -287,7 +293,7 @@ static int tracees_refuse_late(struct tracees *all, const struct tracee *t)
 			     : "");
 }
 
-/* What the older freezer holds stops when it is thawed, and not before. 0, or -EBUSY with the reason. */
+/* A thread that the older freezer holds stops only after the thaw. 0, or -EBUSY with the reason. */
 static int tracees_refuse_frozen(struct tracees *all, const struct tracee *t)
 {
 	struct frozen frozen;
@@ -299,9 +305,9 @@ static int tracees_refuse_frozen(struct tracees *all, const struct tracee *t)
 }
 
 /*
- * A thread that runs without end, as one that is held at its end does, is not run again at once on
- * a busy machine: seconds were seen. Only of a process that is ending the scheduling may be
- * changed, which a tool that is killed leaves changed.
+ * A busy machine does not at once run a thread that runs without end, as one held at its end does:
+ * we saw seconds. A killed tool leaves its scheduling changed, so only an ending process's
+ * scheduling is changed.
  */
 static void tracees_hurry(struct tracee *t)
 {
@@ -321,7 +327,7 @@ int tracees_stop(struct tracees *all)
 	int found, woken, looks = 0, err;
 
 	do {
-		/* Where it cannot be told, all are stopped. */
+		/* If the look fails, all are stopped. */
 		if (all->sleepers && all->sleepers->look(all->sleepers->ctx, all->pid, true,
 							 tracees_leave_asleep, all))
 			all->sleepers = NULL;
@@ -341,7 +347,7 @@ int tracees_stop(struct tracees *all)
 		woken = tracees_undisturbed(all) ? 0 : tracees_seize_sleepers(all, !all->sleepers);
 		if (woken < 0)
 			return woken;
-		/* Threads that were born before their parents stopped are there now. */
+		/* Threads born before their parents stopped are there now. */
 	} while (found || woken);
 	return 0;
 }
@@ -356,7 +362,7 @@ int tracees_read_registers(struct tracees *all)
 
 		if (err == -ENOMEM)
 			return refuse(all->reason, err, "no memory for its registers");
-		/* A thread that was killed meanwhile has none. */
+		/* A thread that was killed meanwhile has no registers. */
 		if (err)
 			t->gone = true;
 		live += !t->gone;
@@ -369,7 +375,7 @@ void tracees_release(struct tracees *all)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct tracee *t = &all->items[i];
 
-		/* One that has ended is buried, and its number may be a stranger's. */
+		/* A thread that has ended is buried, and its number may be a stranger's. */
 		if (t->hurried && !t->gone)
 			sched_setscheduler(t->thread.tid, t->policy, &t->param);
 		if (t->stopped)

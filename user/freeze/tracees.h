@@ -11,12 +11,12 @@
 
 struct tracee {
 	struct stop_thread thread;
-	int signal; /* to be passed on when it is released; 0: none */
+	int signal; /* to be passed on at the release; 0: none */
 	bool stopped, gone;
-	bool hurried; /* is run before others until it stands */
+	bool hurried; /* runs before others until it stands */
 	int policy;   /* how it was scheduled before */
 	struct sched_param param;
-	bool asked;  /* stopped because we asked for it, and for no other reason */
+	bool asked;  /* stopped only because we asked for it */
 	bool asleep; /* left alone; not traced */
 	bool seen;   /* still asleep, at the last look */
 	uint64_t switches;
@@ -27,27 +27,27 @@ struct tracees {
 	pid_t *sharers; /* other processes that run in its memory: stopped as well */
 	size_t sharer_count;
 	bool ending;	 /* threads that do not stop may be hurried */
-	uint64_t max_ns; /* that stopping them may take, for what is said when they do not */
+	uint64_t max_ns; /* for stopping them; named when they do not stop */
 	bool (*is_late)(void *ctx);
 	void *ctx;
 	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
 	struct registers_layout layout;	      /* with sleepers */
 	struct tracee *items;
 	size_t count, room;
-	size_t found; /* where the last thread was found: the next one is often behind it */
+	size_t found; /* where the last thread was found: the next one often follows it */
 	char reason[REASON_MAX];
 };
 
 /*
- * Stops those that are not stopped yet; until is_late() says so. 0 or -errno with the reason, not
- * logged; some may be stopped then.
+ * Stops those that are not stopped yet, until is_late() returns true. 0 or -errno with the reason,
+ * not logged; some may be stopped then.
  */
 int tracees_stop(struct tracees *all);
 
-/* Of those that have none yet. As above. */
+/* Reads the registers that have not been read yet. As above. */
 int tracees_read_registers(struct tracees *all);
 
-/* Looks anew what stop it is in. */
+/* Looks anew at which stop the thread is in. */
 void tracees_look_at(struct tracee *t);
 
 /* Lets all of them go on. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A tracee that does not stop cannot be detached from, but when its tracer ends the kernel lets go
- * of it whatever its state (kernel/ptrace.c, exit_ptrace()): the child's end is what releases
- * everything for certain, and a tracer that stands still itself need only be killed. Nothing of
- * ours has to run for that: a timer of the kernel's sends SIGKILL (timer_create(2)), which ends what
- * is stopped or frozen, too.
+ * A tracee that does not stop cannot be detached from. But when its tracer ends, the kernel lets go
+ * of it whatever its state (kernel/ptrace.c, exit_ptrace()). So the child's end releases everything
+ * for certain, and a tracer that stands still itself need only be killed. Nothing of ours has to
+ * run for that: a timer of the kernel's sends SIGKILL (timer_create(2)), which also ends stopped or
+ * frozen processes.
  */
 #include "user/freeze/tracer.h"
 
@@ -29,8 +29,8 @@
 #include "user/process/proc.h"
 
 /*
- * Of a process that is held for as long as the tool runs: how often it is looked whether it does,
- * and after how long without a look the child is killed.
+ * For a process that is held for as long as the tool runs. We look so often whether the tool runs;
+ * so long after the last look the child is killed.
  */
 #define BEAT_NS	     (50 * NS_PER_MS)
 #define LAST_BEAT_NS NS_PER_S
@@ -38,7 +38,7 @@
 struct tracer {
 	const struct tracer_job *job;
 	struct tracees tracees;
-	uint64_t start_ns, begun_ns; /* begun: with what is being done now */
+	uint64_t start_ns, begun_ns; /* begun: with the present step */
 	timer_t killer;
 	bool has_killer;
 	uint64_t end_ns; /* when it let go; 0: it has not */
@@ -60,7 +60,7 @@ static uint64_t tracer_deadline(const struct tracer *tracer)
 	return tracer->start_ns + tracer->job->hold_ns;
 }
 
-/* Of a process that is ending: we run, and may go on holding it. */
+/* We run, and may go on holding a process that is ending. */
 static void tracer_beat(struct tracer *tracer)
 {
 	if (!tracer->job->hold_ns)
@@ -87,8 +87,8 @@ static void tracer_make_copy(struct tracer *tracer, const struct tracer_order *o
 	answer->err = forkcopy_make(tracer->job->pid, &order->code, threads, n, order->deadline_ns,
 				    &tracer->copy, answer->reason);
 	/*
-	 * Where it did not come through, a thread may stand in another stop now: a signal that it
-	 * is in is passed on.
+	 * After a copy that failed, a thread may stand in another stop now: its signal is passed
+	 * on.
 	 */
 	for (size_t i = 0; answer->err && i < tracer->tracees.count; i++) {
 		if (tracer->tracees.items[i].asked && !tracer->tracees.items[i].gone)
@@ -97,15 +97,15 @@ static void tracer_make_copy(struct tracer *tracer, const struct tracer_order *o
 }
 
 /*
- * What has begun must not end halfway: neither with the tool nor when the process's time is over. A
- * tool that has been killed before has begun nothing.
+ * A write that has begun must not end halfway: neither with the tool, nor when the process's time
+ * is over. A tool that was killed before has begun nothing.
  */
 static void tracer_write(struct tracer *tracer, const struct tracer_order *order,
 			 struct tracer_answer *answer)
 {
 	const struct tracer_job *job = tracer->job;
 
-	/* Looking at all stacks may take as long as stopping all threads might have. */
+	/* The look at all stacks may take as long as stopping all threads. */
 	tracer->begun_ns = monotonic_ns();
 	tracer_set_killer(tracer, tracer->begun_ns + NS_PER_S);
 	if (!tracing_child_end_with(job->tool, false))
@@ -114,13 +114,13 @@ static void tracer_write(struct tracer *tracer, const struct tracer_order *order
 		text_write(&tracer->tracees, order->pieces, order->piece_count, answer->reason);
 	if (!tracing_child_end_with(job->tool, true))
 		_exit(1);
-	/* From now on, if its time is over: the answer would be lost. */
+	/* The grace begins now, if the time is over: otherwise the answer would be lost. */
 	if (job->hold_ns && tracer->has_killer)
 		tracing_child_set_deadline(tracer->killer, tracer_deadline(tracer));
 	tracer_beat(tracer);
 }
 
-/* Of those that stand still, all: sharers of its memory, too. */
+/* Asks for all threads that stand still, also those of processes that share the memory. */
 static void tracer_ask_filters(const struct tracer *tracer, const struct filter_call *call,
 			       struct tracer_answer *answer)
 {
@@ -130,10 +130,10 @@ static void tracer_ask_filters(const struct tracer *tracer, const struct filter_
 		const struct tracee *t = &tracer->tracees.items[i];
 		unsigned count;
 
-		/* A first thread that has ended before others is neither. */
+		/* A first thread that has ended before others is neither gone nor stopped. */
 		if (t->gone || !t->stopped)
 			continue;
-		/* Or the answer would be lost: what kills us comes soon after. */
+		/* Otherwise the answer would be lost: the timer kills us soon after. */
 		if (tracer->job->hold_ns && monotonic_ns() > tracer_deadline(tracer)) {
 			answer->err = refuse(answer->reason, -ETIMEDOUT,
 					     "looking at its threads' seccomp filters takes too "
@@ -151,7 +151,7 @@ static void tracer_ask_filters(const struct tracer *tracer, const struct filter_
 
 /* ---- orders and answers ------------------------------------------------------------------- */
 
-/* Have they had the time to stop? */
+/* Have the threads had their time to stop? */
 static bool tracer_is_late(void *ctx)
 {
 	struct tracer *tracer = ctx;
@@ -163,8 +163,8 @@ static bool tracer_is_late(void *ctx)
 }
 
 /*
- * Must it be let go now? Of a process that is ending: when the tool does not run, it is not going
- * to be looked at.
+ * Must the process be let go now? An ending process must, when the tool does not run: nobody is
+ * going to look at it.
  */
 static bool tracer_is_time(struct tracer *tracer)
 {
@@ -187,7 +187,7 @@ static void tracer_let_go(struct tracer *tracer, bool by_itself)
 	tracer->by_itself = by_itself;
 }
 
-/* How long to wait for an order until it is to be looked again. */
+/* How long to wait for an order until the next look. */
 static struct timespec tracer_patience(const struct tracer *tracer)
 {
 	uint64_t now = monotonic_ns(), until = tracer_deadline(tracer);
@@ -197,7 +197,7 @@ static struct timespec tracer_patience(const struct tracer *tracer)
 	return ns_timespec(until > now ? until - now : 0);
 }
 
-/* False: nobody gives any more, or the process has been let go without. */
+/* False: nobody gives orders any more, or the process has been let go without one. */
 static bool tracer_next_order(struct tracer *tracer, struct tracer_order *order)
 {
 	struct pollfd poll = {.fd = tracer->job->channel, .events = POLLIN};
@@ -319,11 +319,11 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 	tracing_child_be_alone(job->tool, kept, ARRAY_SIZE(kept));
 	if (job->sleepers)
 		registers_layout(&tracer.tracees.layout);
-	/* Where that cannot be told there are none, as nearly always. */
+	/* If that fails there are none, as nearly always. */
 	proc_sharers(job->pid, &tracer.tracees.sharers, &tracer.tracees.sharer_count);
 	/*
-	 * Released threads must not keep us from releasing the others: 200 busy ones take 187 ms
-	 * otherwise, and 0.3 ms so.
+	 * Released threads must not keep us from releasing the others: 200 busy ones take 0.3 ms
+	 * so, and 187 ms otherwise.
 	 */
 	run_first(true);
 	answer.err = tracing_child_make_killer(&tracer.killer, tracer.tracees.reason);
@@ -343,11 +343,11 @@ _Noreturn void tracer_run(const struct tracer_job *job)
 		tracer_answer(&tracer, &answer);
 		if (!tracer.end_ns)
 			continue;
-		/* What is left to do is no matter of the process's. */
+		/* The process does not wait for the rest. */
 		tracer_set_killer(&tracer, 0);
 		run_first(false);
 	}
-	/* Without an order: it is the answer to the next one. */
+	/* Without an order: this answers the next one. */
 	if (tracer.by_itself) {
 		answer = (struct tracer_answer){.err = -ECANCELED};
 		tracer_answer(&tracer, &answer);

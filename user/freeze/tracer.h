@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The process that holds another one by ptrace (stop.c), a child of ours for that alone. Whatever
- * becomes of us, the process that is held goes on when its time is over: the child lets it go, and
- * if the child does not run either (SIGSTOP to all of us, a frozen control group) the kernel kills
- * the child by a timer that it has set, and with its tracer the hold is gone. Internal to
- * user/freeze.
+ * becomes of us, the held process goes on when its time is over: the child lets it go. The child
+ * may not run either (SIGSTOP to all of us, a frozen control group). Then a timer that it has set
+ * makes the kernel kill it, and the hold ends with its tracer. Internal to user/freeze.
  */
 #ifndef MEMLEAKBPF_FREEZE_TRACER_H
 #define MEMLEAKBPF_FREEZE_TRACER_H
@@ -20,12 +19,12 @@
 
 struct tracer_job {
 	pid_t pid;	 /* to be held */
-	pid_t but;	 /* a thread that is not; 0: none */
-	pid_t tool;	 /* who made the child */
+	pid_t but;	 /* a thread not to be held; 0: none */
+	pid_t tool;	 /* the process that made the child */
 	int channel;	 /* a socket of type SOCK_SEQPACKET: orders come, answers go */
 	int threads;	 /* a file for the threads and their registers */
-	uint64_t max_ns; /* that stopping them may take */
-	/* for how long it may be held; 0: it is ending, and held for as long as the tool runs */
+	uint64_t max_ns; /* for stopping them */
+	/* how long it may be held; 0: it is ending, and held for as long as the tool runs */
 	uint64_t hold_ns;
 	const struct stop_sleepers *sleepers; /* NULL: all are stopped */
 };
@@ -58,19 +57,19 @@ struct tracer_answer {
 };
 
 /*
- * The file of threads: so many of these, and behind them their registers. Written again when more
- * have been stopped.
+ * The file of threads: this for each thread, and behind them all their registers. Written again
+ * when more have been stopped.
  */
 struct tracer_thread {
 	pid_t tid;
 	bool asleep; /* left alone; not traced */
 	uint64_t sp, tls;
-	uint64_t switches;   /* of one that is asleep */
+	uint64_t switches;   /* of a sleeping thread */
 	uint64_t words_at;   /* offset in the file */
 	uint64_t word_count; /* 0: it has ended meanwhile */
 };
 
-/* What the child does. It ends when the channel does. */
+/* The child's work. It ends when the channel does. */
 _Noreturn void tracer_run(const struct tracer_job *job);
 
 #endif

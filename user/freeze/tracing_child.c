@@ -26,7 +26,7 @@ void tracing_child_be_alone(pid_t tool, const int *kept, size_t count)
 		_exit(1);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* It waits for this one, which a tool that ignores it would not be sent. */
+	/* It waits for this signal; a tool that ignores it would pass that on. */
 	signal(SIGCHLD, SIG_DFL);
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, STOP_TRACER_NAME);
@@ -39,7 +39,9 @@ void tracing_child_be_alone(pid_t tool, const int *kept, size_t count)
 			if (fd >= 0 && (unsigned)fd >= from && (unsigned)fd < next)
 				next = (unsigned)fd;
 		}
-		/* close_range(), Linux 5.9 and glibc 2.34. Where it is not there they go with us. */
+		/*
+		 * close_range(): Linux 5.9 and glibc 2.34. Without it the descriptors go with us.
+		 */
 		if (next > from)
 			syscall(SYS_close_range, from, next - 1, 0);
 		if (next == UINT_MAX)
