@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A new program's stack, from its stack pointer up: the count of arguments, pointers to them, 0,
- * pointers to the environment, 0, the auxiliary vector, then 16 random bytes and the strings (System V
- * ABI, "Process Initialization"; create_elf_tables() in the kernel). NT_AUXV is the same vector.
+ * pointers to the environment, 0. Then the auxiliary vector, 16 random bytes and the strings
+ * (System V ABI, "Process Initialization"; create_elf_tables() in the kernel). NT_AUXV is the same
+ * vector.
  */
 #include "user/corefile/core_args.h"
 
@@ -16,7 +17,7 @@
 #define PIECE	       256u /* bytes of a string that are read at once */
 #define SAME	       4    /* entries of the vector by which it is recognised */
 
-/* Where in the words the vector begins; 0: nowhere. */
+/* The index in `words` where the vector begins; 0: nowhere. */
 static size_t core_args_find_vector(const struct core_notes *notes, const uint64_t *words,
 				    size_t count)
 {
@@ -29,7 +30,10 @@ static size_t core_args_find_vector(const struct core_notes *notes, const uint64
 	return 0;
 }
 
-/* The arguments' pointers before the vector: the index of the first, and their count; 0: none. */
+/*
+ * Finds the arguments' pointers before the vector: the index of the first, and their count; 0:
+ * none.
+ */
 static size_t core_args_find_pointers(const uint64_t *words, size_t vector, size_t *first)
 {
 	size_t at = vector;
@@ -47,7 +51,7 @@ static size_t core_args_find_pointers(const uint64_t *words, size_t vector, size
 	return 0;
 }
 
-/* One string with its NUL; how many bytes, 0 when it is not there or has no room. */
+/* Reads one string with its NUL. Returns its bytes; 0 when it is not there or has no room. */
 static size_t core_args_read_one(const struct core_segments *segments, uint64_t address, char *text,
 				 size_t room)
 {
@@ -65,7 +69,7 @@ static size_t core_args_read_one(const struct core_segments *segments, uint64_t 
 	return 0;
 }
 
-/* All of them, one behind the other; how many bytes, 0 when one is not there. */
+/* Reads all strings, one behind the other. Returns their bytes; 0 when one is not there. */
 static size_t core_args_read_text(const struct core_segments *segments, const uint64_t *pointers,
 				  size_t count, char *text)
 {
@@ -83,9 +87,9 @@ static size_t core_args_read_text(const struct core_segments *segments, const ui
 }
 
 /*
- * The strings of the environment follow those of the arguments. A program that has written its title over both
- * (setproctitle) has other strings there, and /proc/PID/cmdline shows what is there. How many bytes; 0: all of it is
- * not there.
+ * The strings of the environment follow those of the arguments. A program that has written its
+ * title over both (setproctitle) has other strings there, and /proc/PID/cmdline shows these.
+ * Returns the bytes; 0: some are not in the core.
  */
 static size_t core_args_read_between(const struct core_segments *segments, uint64_t start,
 				     uint64_t end, char *text, size_t *count)

@@ -6,8 +6,8 @@
 #include "user/corefile/core_parts.h"
 
 /*
- * As the kernel put them on its stack, or what the program has made of them since; NULL-terminated, in one allocation, free().
- * NULL when they are not in the core, or out of memory.
+ * Reads the arguments as they are on the program's stack, where the kernel put them.
+ * NULL-terminated, in one allocation, free(). NULL when they are not in the core, or out of memory.
  */
 char **core_args_read(const struct core_notes *notes, const struct core_segments *segments);
 

@@ -22,7 +22,7 @@ struct core_file {
 	struct core_facts facts;
 };
 
-/* What was mapped as code, or would have been: data files are not looked for. */
+/* Counts files that were mapped as code, or would have been: data files are not looked for. */
 static void core_file_count_objects(struct core_file *core)
 {
 	for (size_t i = 0; i < core->notes.object_count; i++) {
@@ -49,7 +49,7 @@ static void core_file_count_memory(struct core_file *core)
 	facts->mappings_dropped = core->segments.dropped;
 }
 
-/* The 80 bytes that the kernel keeps have a blank between arguments, and behind the last one. */
+/* In the kernel's 80 bytes a blank follows each argument, also the last one. */
 static char **core_file_short_args(const struct core_notes *notes)
 {
 	size_t size = strlen(notes->args);
@@ -122,7 +122,7 @@ void core_file_free(struct core_file *core)
 	free(core);
 }
 
-/* A mapping has the numbers of its file, by which others ask for it. */
+/* Gives each mapping the numbers of its file, by which others ask for it. */
 static void core_file_name_objects(struct core_file *core, const struct maps *maps)
 {
 	for (size_t i = 0; i < maps_count(maps); i++) {

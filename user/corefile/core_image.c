@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which pages were there, a core does not say: memory that was never touched is in it as zeros. The
- * kernel makes holes of it, where the file system can; a file without holes has been written by gcore, or gone through
- * something that fills them: there a page of zeros may have been written or not. It can be read, for allocators' books
- * may lie in it, and counts as not resident.
+ * A core does not say which pages were there: memory that was never touched is in it as zeros. The
+ * kernel makes holes of such pages, where the file system can. gcore writes files without holes,
+ * and so does all that fills holes on the way. A page of zeros in such a file may have been written
+ * or not. It can be read, for allocators' books may lie in it, and counts as not resident.
  *
- * What lies in the file where words can (gcore puts segments anywhere), in a file that nobody but us can
- * change, is mapped. All else is copied: walkers check a word and use it then.
+ * Memory is mapped if nobody but us can change the file, and words are aligned in it (gcore puts
+ * segments anywhere). All else is copied: walkers check a word before they use it.
  */
 #include "user/corefile/core_image.h"
 
@@ -25,12 +25,12 @@
 
 #define PIECE (1u << 20)
 
-/* Of one source, in a row. */
+/* Memory in a row, from one source. */
 struct core_run {
 	uint64_t start, end;
-	uint64_t offset; /* in the core; of a file's, in that */
+	uint64_t offset; /* in the core, or in the mapped file */
 	int fd;
-	bool mapped; /* where it is, in the mapped core */
+	bool mapped; /* used where it lies in the mapped core */
 	const struct mapping *mapping;
 };
 
@@ -81,7 +81,7 @@ static int core_image_add_part(struct core_image *c, const struct core_run *run,
 	return core_image_add(c, part);
 }
 
-/* What is not in holes, in whole pages. */
+/* Adds the parts that are not in holes, in whole pages. */
 static int core_image_add_data(struct core_image *c, const struct core_run *run)
 {
 	const uint64_t page = page_size(), size = run->end - run->start;
@@ -131,7 +131,7 @@ static int core_image_add_untouched(struct core_image *c, uint64_t start, uint64
 	return 0;
 }
 
-/* All of it; of pages of zeros it is noted that they are that. */
+/* Adds all of it, and notes the pages of zeros. */
 static int core_image_add_written(struct core_image *c, const struct core_run *run)
 {
 	const uint64_t page = page_size(), size = run->end - run->start;
@@ -166,8 +166,8 @@ static bool core_image_is_special(const struct mapping *m)
 }
 
 /*
- * Of a file that is mapped for reading the pages that are the process's own (relocated tables), as
- * far as the program headers tell.
+ * For a file that is mapped for reading: adds the pages that are the process's own (relocated
+ * tables), as far as the program headers tell.
  */
 static int core_image_add_read_only(struct core_image *c, const struct core_object *o,
 				    const struct core_run *run)
@@ -218,13 +218,13 @@ static int core_image_add_segment(struct core_image *c, const struct core_segmen
 		return 0;
 	if (!s->filled)
 		return o ? core_image_add_from_file(c, o, s, m) : 0;
-	/* What lies behind an object's data is a mapping of its own: maps_cut_data(). */
+	/* The memory behind an object's data is a mapping of its own: maps_cut_data(). */
 	for (; !err && m && run.start < end; m = maps_find(c->image->maps, run.start)) {
 		run.mapping = m;
 		run.end = m->end < end ? m->end : end;
 		if (o && !s->write)
 			err = s->exec ? 0 : core_image_add_read_only(c, o, &run);
-		/* Of shared memory the kernel writes zeros where nothing is. */
+		/* For shared memory the kernel writes zeros where there is none. */
 		else
 			err = c->sparse && !m->shared ? core_image_add_data(c, &run)
 						      : core_image_add_written(c, &run);
@@ -253,7 +253,7 @@ static int core_image_check_size(const struct core_image *c, char reason[static 
 	uint64_t left = 0, needed = 0;
 	char limit[96];
 
-	/* As core_image_copy() does it: pieces of which all is zeros take nothing. */
+	/* Same order as core_image_copy(): pieces that are all zeros take nothing. */
 	for (size_t i = 0; i < c->count; i++) {
 		const struct core_run *r = &c->runs[i];
 
@@ -298,7 +298,9 @@ static int core_image_reserve(struct core_image *c, uint64_t map_size,
 	return 0;
 }
 
-/* How many bytes could be read; whole words. What is zeros is left to be zeros, without memory. */
+/*
+ * Returns how many bytes could be read, in whole words. Leaves zeros as they are, without memory.
+ */
 static uint64_t core_image_copy(const struct memory_image *image, const struct core_run *run,
 				char *to)
 {
@@ -371,7 +373,7 @@ static int core_image_take_threads(struct memory_image *image, const struct core
 
 /* ---- how much it is ----------------------------------------------------------------------- */
 
-/* Bytes of the region's pages that are not as in the file. */
+/* Counts the bytes of the region's pages that differ from the file. */
 static uint64_t core_image_count_own(struct core_image *c, const struct memory_region *r,
 				     const struct object *object)
 {
@@ -382,7 +384,7 @@ static uint64_t core_image_count_own(struct core_image *c, const struct memory_r
 		size_t size = r->size - at < page ? (size_t)(r->size - at) : (size_t)page;
 		off_t offset = (off_t)(r->mapping->offset + (r->start - r->mapping->start) + at);
 
-		/* What the file is too short for was zeros. */
+		/* Behind the file's end the page was zeros. */
 		memset(c->piece, 0, size);
 		if (!object || pread(object_fd(object), c->piece, size, offset) < 0 ||
 		    memcmp(c->piece, (const char *)r->words + at, size) != 0)
@@ -413,7 +415,7 @@ static void core_image_count(struct core_image *c, struct core_facts *facts)
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* Whose file it is may change it, unless that is us; root may anyhow. */
+/* The file's owner may change it, unless that is us; root may anyhow. */
 static bool core_image_may_map(int fd)
 {
 	struct stat st;

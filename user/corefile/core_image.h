@@ -6,7 +6,7 @@
 #include "user/corefile/core_parts.h"
 #include "user/process/memory_image.h"
 
-/* Fills in regions and data of an image that has its maps. As core_file_take_memory(). */
+/* Fills in regions and data of an image that has its maps. Returns as core_file_take_memory(). */
 int core_image_fill(struct memory_image *image, const struct core_notes *notes,
 		    const struct core_segments *segments, struct core_facts *facts,
 		    char reason[static REASON_MAX]);

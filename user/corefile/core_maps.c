@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A core has no names of memory without a file. What is looked for is what others rely on:
+ * A core has no names of memory without a file. We look for the ones that others rely on:
  *
- *	[stack]	has the strings that the kernel put there for the program (AT_RANDOM: 16 bytes)
- *	[heap]	is the first memory behind the program's data, at a random distance (arch_randomize_brk())
- *	guards	gcore leaves out memory without any right, or says that it may be read. The libc keeps in
- *		a thread's control block where its stack begins, guard included
+ * 	[stack]	has the strings that the kernel put there for the program (AT_RANDOM: 16 bytes)
+ * 	[heap]	is the first memory behind the program's data, at a random distance (arch_randomize_brk())
+ * 	guards	gcore leaves out memory without any right, or says that it may be read. The libc keeps in
+ * 		a thread's control block where its stack begins, guard included
  */
 #include "user/corefile/core_maps.h"
 
@@ -19,7 +19,7 @@
 #include "user/base/util.h"
 #include "user/corefile/core_objects.h"
 
-/* x86_64 from 6.9 on, aarch64 before; and what rounding adds. */
+/* x86_64 from 6.9 on, aarch64 before, and room for rounding. */
 #define HEAP_DISTANCE_MAX ((1ull << 30) + (1ull << 20))
 
 /* ELF_ET_DYN_BASE of the kernel's asm/elf.h, for the usual size of address spaces. */
@@ -29,7 +29,7 @@
 #define DYN_BASE 0xaaaaaaaaaaaaull
 #endif
 
-/* Numbers that no file system has: those of files that are not here. */
+/* Numbers that no file system has: for files that are not here. */
 #define NO_DEVICE makedev(0xfff, 0xfffff)
 
 /* A thread's control block in glibc and musl, on both sides of the thread pointer. */
@@ -43,7 +43,7 @@ struct core_mapping {
 	uint64_t start, end, offset;
 	bool read, write, exec, shared;
 	size_t object;	  /* CORE_NONE: no file */
-	const char *name; /* of what is no file's; NULL: none */
+	const char *name; /* of memory without a file; NULL: none */
 };
 
 struct core_maps {
@@ -68,7 +68,7 @@ static int core_maps_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Its index, or that of the first one behind the address. */
+/* The index of the mapping at the address, or of the first one behind it. */
 static size_t core_maps_find(const struct core_maps *maps, uint64_t address)
 {
 	return BISECT(i, 0, maps->count, maps->items[i].end <= address);
@@ -77,8 +77,9 @@ static size_t core_maps_find(const struct core_maps *maps, uint64_t address)
 /* ---- from segments and NT_FILE ------------------------------------------------------------ */
 
 /*
- * Shared memory of these kinds may be in a core. Else of two mappings that can be written to, one shared and
- * one private that never was, neither is, unless the file is a program's.
+ * Shared memory of these kinds may be in a core; shared mappings of other files are not. Neither
+ * are private ones that never were written to. So a writable mapping that the core lacks counts as
+ * shared, unless the file is a program's.
  */
 static bool core_maps_is_shared(const struct core_object *o, const struct core_segment *s)
 {
@@ -115,7 +116,7 @@ static int core_maps_take_segments(struct core_maps *maps)
 	return 0;
 }
 
-/* All of it, and in the file. */
+/* Is all of the mapping zeros, and in the file? */
 static bool core_maps_is_zeros(const struct core_maps *maps, const struct core_mapping *m)
 {
 	static const uint8_t zeros[LOOKED_AT];
@@ -134,8 +135,9 @@ static bool core_maps_is_zeros(const struct core_maps *maps, const struct core_m
 }
 
 /*
- * gcore says of all memory that it may be read, and fills what may not be with zeros. Where nothing but zeros can be
- * read, and nothing written, it makes no difference to the program; to others it may be a guard.
+ * gcore says that all memory may be read, and fills unreadable memory with zeros. Memory that is
+ * all zeros and cannot be written may be a guard: we call it unreadable. To the program there is no
+ * difference.
  */
 static void core_maps_find_unreadable(struct core_maps *maps)
 {
@@ -151,7 +153,7 @@ static void core_maps_find_unreadable(struct core_maps *maps)
 	}
 }
 
-/* gcore has no segment for what it takes from the files: code, and what only can be read. */
+/* gcore has no segments for memory that it takes from files: code and read-only data. */
 static int core_maps_take_files(struct core_maps *maps)
 {
 	const size_t segments = maps->count;
@@ -182,9 +184,10 @@ static int core_maps_take_files(struct core_maps *maps)
 /* ---- guards of stacks --------------------------------------------------------------------- */
 
 /*
- * Does the thread's control block say that the mapping is its stack, above a guard? In glibc's struct pthread
- * stackblock, stackblock_size and guardsize follow each other; in musl's map_base, map_size, stack, stack_size and
- * guard_size. The block begins with the guard and ends where the mapping does. Returns where it begins; 0: no.
+ * Does the thread's control block say that the mapping is its stack, above a guard? In glibc's
+ * struct pthread stackblock, stackblock_size and guardsize follow each other. In musl's map_base,
+ * map_size, stack, stack_size and guard_size do. The block begins with the guard and ends where the
+ * mapping does. Returns where it begins; 0: no.
  */
 static uint64_t core_maps_guard_of(const struct core_maps *maps, const struct core_mapping *m,
 				   uint64_t thread)
@@ -213,7 +216,9 @@ static uint64_t core_maps_guard_of(const struct core_maps *maps, const struct co
 	return 0;
 }
 
-/* Of a thread that is no more, and whose stack the libc keeps: as in user/heap/dead_memory.c. */
+/*
+ * The control block of an ended thread whose stack the libc keeps: as in user/heap/dead_memory.c.
+ */
 static uint64_t core_maps_ended_thread(const struct core_maps *maps, const struct core_mapping *m)
 {
 	uint64_t words[THREAD_BLOCK_MAX / 8], start = m->end - THREAD_BLOCK_MAX;
@@ -234,7 +239,7 @@ struct core_guards {
 	size_t count, room;
 };
 
-/* The guard of the mapping, which is that thread's stack; or it is none. 0 or -ENOMEM. */
+/* Adds the guard of the mapping, if that is the thread's stack. 0 or -ENOMEM. */
 static int core_maps_look_for_guard(const struct core_maps *maps, struct core_guards *guards,
 				    size_t i, uint64_t thread)
 {
@@ -278,7 +283,7 @@ static int core_maps_add_guards(struct core_maps *maps)
 	if (guards.count)
 		qsort(guards.items, guards.count, sizeof(*guards.items), core_maps_order);
 	for (size_t i = 0; !err && i < guards.count; i++) {
-		/* Several threads may be on one stack. */
+		/* One stack may have several threads. */
 		if (i && guards.items[i].start < guards.items[i - 1].end)
 			continue;
 		if (!core_maps_put(maps, &guards.items[i]))
@@ -292,7 +297,7 @@ static int core_maps_add_guards(struct core_maps *maps)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* The mapping that has the name now; NULL: it has a file, or is not there. */
+/* Names the mapping at the address and returns it; NULL: it has a file, or is not there. */
 static struct core_mapping *core_maps_name(struct core_maps *maps, uint64_t address,
 					   const char *name)
 {
@@ -315,7 +320,7 @@ static void core_maps_name_kernels(struct core_maps *maps)
 	if (vsyscall)
 		vsyscall->read = false; /* the kernel's own cores say so, gcore's do not */
 	core_maps_name(maps, vdso, "[vdso]");
-	/* The kernel's data for it lies before it; nothing of it is in a core. */
+	/* The vdso's kernel data lies before it; no core has any of that. */
 	for (i = vdso ? core_maps_find(maps, vdso) : 0; i > 0; i--) {
 		struct core_mapping *m = &maps->items[i - 1];
 
@@ -346,8 +351,9 @@ static size_t core_maps_program_end(const struct core_maps *maps)
 			break;
 	}
 	/*
-	 * What follows directly is .bss, in several mappings where the program has changed rights of a part. It ends
-	 * where the program headers say: without randomness the heap follows directly, and has become one with it.
+	 * .bss follows directly, in several mappings where the program has changed the rights of a
+	 * part. It ends where the program headers say: without randomness the heap follows
+	 * directly, and has become one with it.
 	 */
 	bss = core_object_end(&maps->notes->objects[maps->items[last].object]);
 	bss = bss ? page_up(bss, page_size()) : UINT64_MAX;
@@ -358,8 +364,9 @@ static size_t core_maps_program_end(const struct core_maps *maps)
 }
 
 /*
- * The kernel has the heap of a program in the region of libraries (linked statically, or started as an argument of
- * the dynamic linker) where other programs are: at ELF_ET_DYN_BASE, which is far from everything.
+ * A program in the region of libraries is linked statically, or was started as an argument of the
+ * dynamic linker. The kernel puts its heap where other programs are: at ELF_ET_DYN_BASE, far from
+ * everything.
  */
 static size_t core_maps_find_far_heap(const struct core_maps *maps, uint64_t program)
 {
@@ -387,8 +394,8 @@ static size_t core_maps_find_heap(const struct core_maps *maps)
 }
 
 /*
- * What has other rights in between (musl begins with a page without any), or is kept from forks, is mappings of its
- * own.
+ * A part with other rights (musl begins with a page without any), or that is kept from forks, is a
+ * mapping of its own.
  */
 static void core_maps_name_heap(struct core_maps *maps)
 {
@@ -411,7 +418,7 @@ static void core_maps_name_heap(struct core_maps *maps)
 
 /* ---- as text ------------------------------------------------------------------------------ */
 
-/* As the kernel does: a newline is \012. */
+/* Writes a newline as \012, like the kernel. */
 static void core_maps_print_path(FILE *out, const char *path)
 {
 	for (; *path; path++) {

@@ -8,8 +8,8 @@
 
 /*
  * 0 and *out, or -ENOMEM. Files have the device and inode of the same file here, else numbers of
- * their own; what a core does not say is told from what it does ([heap], [stack], guards of stacks,
- * shared memory).
+ * their own. A core has no names: they are inferred ([heap], [stack], guards of stacks, shared
+ * memory).
  */
 int core_maps_new(const struct core_notes *notes, const struct core_segments *segments,
 		  struct maps **out);

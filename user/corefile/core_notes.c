@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Formats: struct elf_prstatus and struct elf_prpsinfo of <sys/procfs.h>; NT_FILE as
- * fill_files_note() in the kernel's fs/binfmt_elf.c writes it. A thread begins with its NT_PRSTATUS;
- * its other registers follow, up to the next one's.
+ * fill_files_note() in the kernel's fs/binfmt_elf.c writes it. A thread begins with its
+ * NT_PRSTATUS; its other registers follow, up to the next thread's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "user/corefile/core_parts.h"
 
 /*
- * The work grows with the square of the threads; vm.max_map_count could allow as many mappings; and each
- * object takes some KiB, is looked for, and may be asked of servers.
+ * The work grows with the square of the threads. vm.max_map_count could allow as many mappings.
+ * Each object takes some KiB, is looked for, and may be asked of servers.
  */
 #define THREADS_MAX (1u << 16)
 #define FILES_MAX   (1u << 20)
@@ -40,7 +40,7 @@ static void core_notes_take_pointers(struct core_thread *t, const struct user_re
 }
 #endif
 
-/* Registers behind those that the thread has. */
+/* Adds registers behind those that the thread has. */
 static int core_notes_add_words(struct core_thread *t, const void *bytes, size_t size)
 {
 	size_t count = size / 8;
@@ -75,7 +75,7 @@ static int core_notes_add_thread(struct core_notes *notes, const void *bytes, si
 	return core_notes_add_words(t, &regs, sizeof(regs));
 }
 
-/* The vector registers once, in the form that has them all. */
+/* Adds the vector registers once, in the form that has them all. */
 static int core_notes_add_vector(struct core_notes *notes, uint32_t type, const void *bytes,
 				 size_t size)
 {
@@ -120,8 +120,8 @@ static int core_notes_add_aux(struct core_notes *notes, const void *bytes, size_
 /* ---- NT_FILE ------------------------------------------------------------------------------ */
 
 /*
- * Entries that follow each other and have one path are of one object. Where a file is mapped a second time from its
- * beginning on, it is another: two namespaces of the dynamic linker have one each.
+ * Entries that follow each other and have one path belong to one object. A second mapping of a file
+ * from its beginning on is another object: two namespaces of the dynamic linker have one each.
  */
 static int core_notes_add_file(struct core_notes *notes, const uint64_t range[3], uint64_t page,
 			       const char *path)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel puts the first page of each mapped ELF file into a core (bit 4 of coredump_filter, on
- * by default: core(5)) for just this: its headers, and mostly its build id, are there.
+ * by default: core(5)). It does so for just this: the page has the file's headers, and mostly its
+ * build id.
  */
 #include "user/corefile/core_objects.h"
 
@@ -20,9 +21,9 @@
 #include "user/symbol/debuginfod.h"
 #include "user/symbol/root.h"
 
-#define NOTE_MAX  4096 /* bytes of a segment of notes that are looked through for the build id */
+#define NOTE_MAX  4096 /* bytes of a notes segment that are searched for the build id */
 #define DELETED	  " (deleted)"
-#define BEGINNING 4096 /* what a core has of the beginning of each file */
+#define BEGINNING 4096 /* a core has so much of each file's beginning */
 
 /* More files than a program has; each takes a descriptor. */
 #define FOUND_MAX 4096
@@ -35,14 +36,16 @@ static uint64_t core_object_address(const struct core_object *o, uint64_t vaddr)
 	for (size_t i = 0; i < o->header_count; i++) {
 		const Elf64_Phdr *ph = &o->headers[i];
 
-		/* What begins the file begins the first mapping. */
+		/* The segment that begins the file begins the first mapping. */
 		if (ph->p_type == PT_LOAD && ph->p_offset < page_size())
 			return o->start + vaddr - page_down(ph->p_vaddr, page_size());
 	}
 	return 0;
 }
 
-/* NT_GNU_BUILD_ID among the notes, whose words are aligned to 4 bytes (gABI, "Note Section"). */
+/*
+ * Takes NT_GNU_BUILD_ID from the notes, whose words are aligned to 4 bytes (gABI, "Note Section").
+ */
 static void core_object_take_id(struct core_object *o, const uint8_t *notes, size_t size)
 {
 	size_t at = 0;
@@ -99,15 +102,15 @@ static void core_object_read(struct core_object *o, const struct core_segments *
 
 /* ---- the same ones here ------------------------------------------------------------------- */
 
-/* What a search has: the core itself, and what it is told. */
+/* The core itself, and the caller's options. */
 struct core_search {
 	const struct core_segments *segments;
 	const struct core_file_options *options;
 };
 
 /*
- * Programs that were linked without a build id: the file here is theirs when it begins with the same page as the
- * mapping does, and has not been changed since the core was written.
+ * For programs that were linked without a build id. The file here is theirs when it begins with the
+ * same page as the mapping, and has not been changed since the core was written.
  */
 static bool core_object_is_unchanged(const struct core_search *search, const struct core_object *o,
 				     int fd)
@@ -124,7 +127,7 @@ static bool core_object_is_unchanged(const struct core_search *search, const str
 	       pread(fd, here, size, 0) == (ssize_t)size && !memcmp(here, there, size);
 }
 
-/* 0 and o->object; -errno; -ESTALE when it is another file. fd is taken over. */
+/* Takes fd over. 0 and o->object; -ESTALE when it is another file; or another -errno. */
 static int core_object_compare(const struct core_search *search, struct core_object *o, int fd,
 			       const char *path)
 {
@@ -149,7 +152,7 @@ static int core_object_compare(const struct core_search *search, struct core_obj
 	return 0;
 }
 
-/* Fedora has links to programs, and to libraries, by their build ids in both. */
+/* Fedora links to programs and libraries by their build ids, in both directories. */
 static int core_object_try_id(const struct core_search *search, struct core_object *o, int root,
 			      const char *path)
 {

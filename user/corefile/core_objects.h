@@ -6,21 +6,21 @@
 #include "user/corefile/core_parts.h"
 
 /*
- * Reads from the core which of the mapped files are ELF files, with their program headers and build
- * ids, and opens those of them here that have the same build id. A path alone proves nothing.
+ * Reads from the core which mapped files are ELF files, with their program headers and build ids.
+ * Opens the files here that have the same build id. A path alone proves nothing.
  */
 void core_objects_find(struct core_notes *notes, const struct core_segments *segments,
 		       const struct core_file_options *options);
 
-/* Where what the program headers say of the object's memory ends; 0: unknown. */
+/* Where the object's memory ends, by its program headers; 0: unknown. */
 uint64_t core_object_end(const struct core_object *object);
 
-/* Do its program headers have code at the file offset? False where they are not known. */
+/* Do the program headers have code at the file offset? False where they are not known. */
 bool core_object_is_code(const struct core_object *object, uint64_t offset);
 
 /*
- * May the process have written to what it has mapped of the object from this file offset on? False only where its
- * program headers say so.
+ * May the process have written to its mapping of the object from this file offset on? False only
+ * where the program headers say so.
  */
 bool core_object_may_be_written(const struct core_object *object, uint64_t offset);
 

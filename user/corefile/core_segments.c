@@ -19,7 +19,7 @@ struct core_packing {
 	const char *begins;
 };
 
-/* What systemd-coredump, abrt and people pack cores with. */
+/* systemd-coredump, abrt and people pack cores with these. */
 static const struct core_packing core_packings[] = {
 	{"zstd", "zstd -d", 4, "\x28\xb5\x2f\xfd"},
 	{"lz4", "lz4 -d", 4, "\x04\x22\x4d\x18"},
@@ -74,8 +74,8 @@ static int core_segments_take_notes(struct core_segments *segments, struct core_
 	int err = 0;
 
 	/*
-	 * libelf reads it whole, and keeps it; it is in the file, or that fails. Several may say that they
-	 * are at one place.
+	 * libelf reads the notes whole, and keeps them; that fails for notes outside the file.
+	 * Several headers may claim one place.
 	 */
 	if (!ph->p_filesz || own_memory_left(&left) ||
 	    ph->p_filesz > segments->file_size - segments->notes ||
@@ -120,7 +120,10 @@ static void core_segments_add(struct core_segments *segments, const GElf_Phdr *p
 		s->cut = s->filled - there;
 		s->filled = there;
 	}
-	/* No two have one part of the file; a million of them that do would be a million times the work. */
+	/*
+	 * No two segments share a part of the file: a million that do would be a million times the
+	 * work.
+	 */
 	if (s->filled > segments->file_size - segments->taken) {
 		segments->dropped++;
 		return;
@@ -136,7 +139,7 @@ static int core_segment_order(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Of those that overlap the first one counts. */
+/* Sorts the segments; of overlapping ones the first counts. */
 static void core_segments_sort(struct core_segments *segments)
 {
 	size_t kept = 0;
