@@ -309,7 +309,9 @@ static bool cfa_run_register(struct interpreter *in, uint8_t op)
 	}
 }
 
-/* Everything else; what is not known cannot be skipped, as its operands are not known either. */
+/*
+ * Runs all other instructions. An unknown one cannot be skipped, as its operands are unknown, too.
+ */
 static int cfa_run_other(struct interpreter *in, uint8_t op)
 {
 	struct bytes_reader *r = &in->r;
@@ -372,8 +374,8 @@ int cfa_run(const struct cfa_context *context, struct cfa_state *state, const ui
 	int err = 0;
 
 	/*
-	 * Field by field: `remembered` is large, and clearing it for each function would cost more
-	 * than the rest.
+	 * Field by field: `remembered` is large, and clearing it for each function would take most
+	 * of the time.
 	 */
 	in.context = context;
 	in.state = state;
@@ -434,9 +436,9 @@ static bool cfa_expr_breg(const struct cfa_rule *rule, uint64_t *reg, int64_t *o
 }
 
 /*
- * What binutils and LLVM's linker write for the lazy part of .plt: rsp + 8, and 8 more once the
- * entry has pushed the relocation's index, which is after its 10th or 11th byte: (rsp + 8) + (((rip
- * & 15) >= N) << 3).
+ * binutils and LLVM's linker write this for the lazy part of .plt: (rsp + 8) + (((rip & 15) >= N)
+ * << 3). It is rsp + 8, and 8 more once the entry has pushed the relocation's index, after its 10th
+ * or 11th byte.
  */
 static int cfa_expr_plt(const struct cfa_rule *rule)
 {
@@ -468,7 +470,7 @@ static bool cfa_is_signal_frame(const struct cfa_context *context, const struct 
 	if (!context->signal_frame)
 		return false;
 	if (context->machine ==
-	    EM_AARCH64) /* the kernel's own, in the vdso: by the frame record it leaves */
+	    EM_AARCH64) /* the kernel's own, in the vdso: known by the frame record it leaves */
 		return cfa->how == CFA_HOW_OFFSET && cfa->reg == AARCH64_X29;
 	return cfa->how == CFA_HOW_EXPR && cfa_expr_deref(cfa, &reg, &offset, &add) &&
 	       reg == X86_64_RSP && offset == 160 && add == 0;
@@ -545,7 +547,7 @@ static bool cfa_compact_ra(const struct cfa_context *context, const struct cfa_r
 	case CFA_HOW_DEFAULT:
 	case CFA_HOW_SAME:
 		if (context->machine == EM_X86_64) {
-			/* The call has pushed it; what the ABI implies when a CIE says nothing. */
+			/* The call has pushed it; the ABI implies this when a CIE says nothing. */
 			out->ra = UNWIND_RA_CFA;
 			out->ra_off = -8;
 			return rule->how == CFA_HOW_DEFAULT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The interpreter of call frame instructions (DWARF 5 section 6.4.2), for the three registers that
- * unwinding needs.
+ * Interprets call frame instructions (DWARF 5 section 6.4.2) for the three registers that unwinding
+ * needs.
  */
 #ifndef MEMLEAKBPF_UNWIND_CFA_H
 #define MEMLEAKBPF_UNWIND_CFA_H
@@ -18,7 +18,7 @@ uint64_t cfa_read_uleb(struct bytes_reader *r);
 int64_t cfa_read_sleb(struct bytes_reader *r);
 
 /*
- * A pointer in one of the DW_EH_PE_* encodings; `place` is the address of the byte at r->p.
+ * Reads a pointer in one of the DW_EH_PE_* encodings; `place` is the address of the byte at r->p.
  * Encodings that need more than that (indirect, relative to text, data or function) set `bad`.
  */
 uint64_t cfa_read_encoded(struct bytes_reader *r, uint8_t encoding, uint64_t place);
@@ -28,9 +28,9 @@ enum cfa_how {
 	CFA_HOW_SAME,
 	CFA_HOW_UNDEFINED,
 	CFA_HOW_OFFSET, /* at CFA + offset; the CFA itself: register + offset */
-	/* at the address an expression gives; the CFA itself: the expression's value */
+	/* at the address that an expression gives; the CFA itself: the expression's value */
 	CFA_HOW_EXPR,
-	/* in another register, or a value computed: not needed by any real code here */
+	/* in another register, or a computed value: no real code here needs that */
 	CFA_HOW_OTHER,
 };
 
@@ -48,7 +48,7 @@ struct cfa_state {
 	struct cfa_rule column[CFA_COLUMNS];
 };
 
-/* What stays the same for all instructions of a CIE. */
+/* Is the same for all instructions of a CIE. */
 struct cfa_context {
 	uint16_t machine;
 	bool signal_frame; /* 'S' in the augmentation */
@@ -65,8 +65,7 @@ typedef int (*cfa_emit)(void *arg, uint64_t pc, const struct cfa_state *state);
 /*
  * Runs instructions over the code from `pc` to `end`, starting from *state and leaving the last
  * state there. `place` is the address of instructions[0] in the loaded section. emit may be NULL.
- * 0, what emit returned, or -EINVAL for damaged instructions (rows before the damage have been
- * emitted).
+ * 0, emit's result, or -EINVAL for damaged instructions (rows before the damage have been emitted).
  */
 int cfa_run(const struct cfa_context *context, struct cfa_state *state, const uint8_t *instructions,
 	    const uint8_t *instructions_end, uint64_t place, uint64_t pc, uint64_t end,

@@ -124,7 +124,7 @@ int cfi_add(struct cfi *cfi, uint64_t start, uint64_t end, uint32_t rule, uint32
 	return cfi_add_function(cfi, &function);
 }
 
-/* A CIE that has been understood; kept, as many functions share one. */
+/* A CIE in our form; kept, as many functions share one. */
 struct cie {
 	uint64_t offset; /* in the section: the key */
 	struct cfa_context context;
@@ -147,7 +147,7 @@ static uint64_t cfi_place_of(const struct cfi_section *section, const uint8_t *p
 	return section->vaddr + (uint64_t)(p - (const uint8_t *)section->data->d_buf);
 }
 
-/* What the letters after 'z' say. False when one is unknown and the rest cannot be understood. */
+/* Reads the letters after 'z'. False when one is unknown: the rest cannot be understood then. */
 static bool cfi_read_augmentation(const struct cfi_section *section, const Dwarf_CIE *raw,
 				  struct cie *cie)
 {

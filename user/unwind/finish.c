@@ -13,7 +13,7 @@
 #define UNWIND_AARCH64
 #endif
 
-/* What the walker asks for, in plain memory. */
+/* Answers the walker from plain memory. */
 struct unwind_memory {
 	const struct unwind_publisher *publisher;
 	const struct unwind_rule *rules;
@@ -47,7 +47,7 @@ static __always_inline int unwind_read(const struct unwind_state *state, void *t
 static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc)
 {
 	(void)pc;
-	/* What the first frame is known by is vouched for; a frame pointer is not, and may be none. */
+	/* The first frame's mark is vouched for; a frame pointer is not, and may be none. */
 	return state->weak ? UNWIND_NOT_CODE : UNWIND_UNKNOWN;
 }
 
@@ -66,7 +66,7 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 
 #include "bpf/unwind_walk.h"
 
-/* Of the target's memory there is only the copied piece of stack. */
+/* The only memory of the target is the copied piece of stack. */
 static int finish_read_copy(void *ctx, void *to, uint32_t size, uint64_t address)
 {
 	const struct stack_copy_event *copy = ctx;
@@ -132,7 +132,7 @@ uint64_t unwind_stack_id(const struct location *locations, size_t count, uint8_t
 
 	for (size_t i = 0; i < count; i++) {
 		const struct location *at = &locations[i];
-		/* Behind the first one they are return addresses: the call lies before. */
+		/* Behind the first frame these are return addresses: the call lies before. */
 		uint64_t place = at->offset - (i > 0);
 
 		if (at->object)
@@ -143,7 +143,7 @@ uint64_t unwind_stack_id(const struct location *locations, size_t count, uint8_t
 	return hash ? hash : 1;
 }
 
-/* A recursion may be deep, and what holds a block is often in main(). */
+/* A recursion may be deep, and the holder of a block is often in main(). */
 #define MAX_DEPTH 200000
 
 /*
@@ -184,8 +184,8 @@ int unwind_find_frame(const struct unwind_publisher *publisher, const struct unw
 		int outcome = unwind_one(state);
 
 		/*
-		 * A frame pointer was followed that nothing vouched for: now it is known whether it
-		 * led to code.
+		 * A frame pointer was followed that nothing vouched for. Now we know whether it led
+		 * to code.
 		 */
 		if (found)
 			return outcome == UNWIND_DROP ? -ENOENT : 0;

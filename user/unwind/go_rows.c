@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * C runs on its thread's own stack, g0's, and Go on that of a goroutine, somewhere in the heap. Two functions go from one
- * to the other, and their callers are found by what they have left there (src/runtime/asm_amd64.s):
+ * C runs on its thread's own stack, g0's, and Go on a goroutine's, somewhere in the heap. Two
+ * functions change from one to the other (src/runtime/asm_amd64.s); they leave there where their
+ * callers are:
  *
- * - asmcgocall() calls C. It aligns g0's stack, and keeps there which goroutine it was, and how far below the end of
- *   its stack sp was.
- * - cgocallback() is called by C and calls Go. Its own frame is on g0's stack, where the next asmcgocall() begins.
+ * - asmcgocall() calls C. It aligns g0's stack, and keeps there which goroutine it was, and how far
+ *   below the end of its stack sp was.
+ * - C calls cgocallback(), which calls Go. Its own frame is on g0's stack, where the next
+ *   asmcgocall() begins.
  *
- * Where in the frame is read from the code behind (and before) their calls, which has to undo the change. Other
- * functions that change stacks are the scheduler's.
+ * The code behind (and before) their calls has to undo the change: it tells the place in the frame.
+ * Other functions that change stacks are the scheduler's.
  */
 #include "user/unwind/go_rows.h"
 
@@ -31,8 +33,10 @@ struct go_rows {
 	Elf *elf;
 	int fd;
 	uint32_t rank;
-	uint64_t left; /* values that may be looked at: functions may share them, but hardly do */
-	int32_t aside; /* how far asmcgocall() goes down on g0's stack before it aligns it; 0: not known */
+	/* values that may still be looked at: functions may share them, but hardly do */
+	uint64_t left;
+	/* bytes that asmcgocall() goes down on g0's stack before it aligns it; 0: unknown */
+	int32_t aside;
 };
 
 struct go_code {
@@ -68,8 +72,9 @@ static int32_t go_rows_signed(uint8_t byte)
 }
 
 /*
- * Is `code` at *at the instruction with these first bytes and a displacement of a byte behind them? *at is moved behind
- * it. Where the base is rsp, 0 has a form without displacement: its ModRM byte is 0x40 less.
+ * Is `code` at *at the instruction with these first bytes, and a displacement of a byte behind
+ * them? Moves *at behind it. With base rsp, 0 has a form without displacement: its ModRM byte is
+ * 0x40 less.
  */
 static bool go_rows_take(const struct go_code *code, size_t *at, const uint8_t opcode[static 4],
 			 size_t size, int32_t *displacement)
@@ -97,7 +102,7 @@ static int go_rows_put(struct go_rows *r, uint64_t start, const struct unwind_ru
 	return number < 0 ? number : cfi_add_row(r->cfi, start, (uint32_t)number);
 }
 
-/* A rule for the return address of the call at `at`, and none behind it. */
+/* Puts a rule for the return address of the call at `at`, and none behind it. */
 static int go_rows_put_call(struct go_rows *r, const struct go_function *f, size_t at, size_t size,
 			    const struct unwind_rule *rule)
 {
@@ -105,7 +110,10 @@ static int go_rows_put_call(struct go_rows *r, const struct go_function *f, size
 		       ?: cfi_add_row(r->cfi, f->start + at + size, UNWIND_RULE_UNSUPPORTED);
 }
 
-/* call *%rax, and from 1.21 on of what does that: how many bytes; 0: it is no call. */
+/*
+ * Is it call *%rax, or from 1.21 on a call of code that does that? Returns its bytes; 0: it is no
+ * call.
+ */
 static size_t go_rows_call(const struct go_code *code, size_t at)
 {
 	const uint8_t *p = code->bytes + at;
@@ -131,7 +139,10 @@ static int32_t go_rows_aside(const struct go_code *code, size_t call)
 	return aside;
 }
 
-/* The register that thread-local variables are found by may be loaded first: mov $OFFSET,%rcx; mov OFFSET(%rip),%rcx. */
+/*
+ * Skips the load of the register for thread-local variables, which may come first: mov
+ * $OFFSET,%rcx; mov OFFSET(%rip),%rcx.
+ */
 static size_t go_rows_skip_tls(const struct go_code *code, size_t at)
 {
 	static const uint8_t value[] = {0x48, 0xc7, 0xc1}, loaded[] = {0x48, 0x8b, 0x0d};
@@ -150,7 +161,10 @@ static int32_t go_rows_pushed(const struct go_code *code)
 	return code->size >= sizeof(push) && !memcmp(code->bytes, push, sizeof(push)) ? 8 : 0;
 }
 
-/* Behind the call from g0's stack, after a change to that: mov G(%rsp),%rdi; mov HI(%rdi),%rsi; sub DEPTH(%rsp),%rsi. */
+/*
+ * Behind the call, if the function changed to g0's stack: mov G(%rsp),%rdi; mov HI(%rdi),%rsi; sub
+ * DEPTH(%rsp),%rsi.
+ */
 static bool go_rows_changed(const struct go_code *code, size_t at, struct unwind_rule *rule)
 {
 	static const uint8_t mov_g[] = {0x48, 0x8b, 0x7c, 0x24}, mov_end[] = {0x48, 0x8b, 0x77, 0},
@@ -169,7 +183,7 @@ static bool go_rows_changed(const struct go_code *code, size_t at, struct unwind
 	return true;
 }
 
-/* And where it was there already: mov SP(%rsp),%rsi; mov %rsi,%rsp. */
+/* Behind the call, if it was on g0's stack already: mov SP(%rsp),%rsi; mov %rsi,%rsp. */
 static bool go_rows_aligned(const struct go_code *code, size_t at, struct unwind_rule *rule)
 {
 	static const uint8_t mov_sp[] = {0x48, 0x8b, 0x74, 0x24}, back[] = {0x48, 0x89, 0xf4};
@@ -210,8 +224,8 @@ static int go_rows_asmcgocall(struct go_rows *r, const struct go_function *f,
 /* ---- from Go to C that has called it ------------------------------------------------------ */
 
 /*
- * What cgocallback()'s frame takes, and where the frame pointer lies in it: sub $N,%rsp; mov %rbp,M(%rsp), or from 1.21 on
- * push %rbp; mov %rsp,%rbp; sub $N,%rsp.
+ * The size of cgocallback()'s frame, and the frame pointer's place in it: sub $N,%rsp; mov
+ * %rbp,M(%rsp). From 1.21 on: push %rbp; mov %rsp,%rbp; sub $N,%rsp.
  */
 static bool go_rows_frame(const struct go_code *code, int32_t *size, int32_t *fp)
 {
@@ -227,7 +241,7 @@ static bool go_rows_frame(const struct go_code *code, int32_t *size, int32_t *fp
 	return true;
 }
 
-/* Behind its call of Go: lea N(%rsp),%rax, which is where the arguments are; sub %rsp,%rax. */
+/* Behind its call of Go: lea N(%rsp),%rax, the arguments' address; sub %rsp,%rax. */
 static bool go_rows_called_go(const struct go_code *code, size_t at)
 {
 	static const uint8_t lea[] = {0x48, 0x8d, 0x44, 0x24}, sub[] = {0x48, 0x29, 0xe0};
@@ -262,7 +276,7 @@ static int go_rows_cgocallback(struct go_rows *r, const struct go_function *f,
 
 /* ---- all functions ------------------------------------------------------------------------ */
 
-/* Is it that function of the runtime's? Those in assembler may have their ABI in the name. */
+/* Is it that function of the runtime? Functions in assembler may have their ABI in the name. */
 static bool go_rows_is(const struct go_function *f, const char *name)
 {
 	size_t size = strlen(name);
@@ -271,7 +285,10 @@ static bool go_rows_is(const struct go_function *f, const char *name)
 	       (!f->name[8 + size] || !strcmp(f->name + 8 + size, ".abi0"));
 }
 
-/* A stack of Go's ends there. The scheduler runs where mcall() has left a goroutine: nobody has called it. */
+/*
+ * Does a stack of Go's end there? The scheduler runs where mcall() has left a goroutine: nobody has
+ * called it.
+ */
 static bool go_rows_is_top(const struct go_function *f)
 {
 	static const char *const names[] = {"goexit", "mcall", "mstart", "rt0_go"};
@@ -294,10 +311,13 @@ static bool go_rows_changes_stack(const struct go_function *f)
 	return f->flags & GO_FUNCTION_WRITES_SP;
 }
 
-/* sp alone says where the caller is. Go's own frame pointers are no help, and below a stack's first function there is nothing. */
+/*
+ * sp alone says where the caller is. Go's own frame pointers are no help. Below a stack's first
+ * function there is nothing.
+ */
 static int go_rows_plain(struct go_rows *r, const struct go_function *f)
 {
-	/* The one that C has called: its frame pointer may be how that finds its own caller. */
+	/* C calls crosscall2(), and may find its own caller by the frame pointer. */
 	bool from_c = !strcmp(f->name, "crosscall2");
 	struct go_values v = go_values_of(r->functions, f, f->sp_values);
 	uint32_t last = UINT32_MAX;
@@ -329,7 +349,7 @@ static int go_rows_function(struct go_rows *r, const struct go_function *f)
 {
 	struct cfi_function function = {
 		.start = f->start, .end = f->end, .first = r->cfi->row_count, .rank = r->rank};
-	/* Functions of the same name only pass arguments on, from one ABI to the other. */
+	/* Other functions of these names only pass arguments on, from one ABI to the other. */
 	bool itself = !f->flags_known || f->flags & GO_FUNCTION_WRITES_SP;
 	bool call = itself && go_rows_is(f, "asmcgocall");
 	bool back = itself && go_rows_is(f, "cgocallback");

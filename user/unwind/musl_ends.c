@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * musl's src/env/__libc_start_main.c, `exit(main(argc, argv, envp))`, and src/thread/pthread_create.c,
- * `__pthread_exit(args->start_func(args->start_arg))`: an indirect call, the result's move to the first argument (AArch64 has both in
- * one register), and a call of what never returns. Their functions have no names in a shared library, but lie in the same object files as some that are exported.
+ * musl's src/env/__libc_start_main.c has `exit(main(argc, argv, envp))`,
+ * src/thread/pthread_create.c `__pthread_exit(args->start_func(args->start_arg))`. Both are an
+ * indirect call, the result's move to the first argument, and a call that never returns. (AArch64
+ * has result and argument in one register.) Their functions have no names in a shared library, but
+ * lie in the same object files as some exported ones.
  */
 #include "user/unwind/musl_ends.h"
 
@@ -17,9 +19,9 @@
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
 
-/* Functions of one object file lie together; those two files have less than half of it. */
+/* Functions of one object file lie together; those two object files take less than half of it. */
 #define ENDS_REACH 4096
-/* Of a call with a displacement. */
+/* Bytes of a call with a displacement. */
 #define CALL_BYTES	   5
 #define CALL_BYTES_AARCH64 4
 
@@ -47,7 +49,7 @@ static int musl_look_at(void *ctx, const char *name, const GElf_Sym *sym)
 	return 0;
 }
 
-/* Code of the file around an address. */
+/* The file's code around an address. */
 struct musl_code {
 	uint64_t vaddr;
 	size_t size;
@@ -82,7 +84,10 @@ static bool musl_load(Elf *elf, int fd, uint64_t around, struct musl_code *code)
 	return false;
 }
 
-/* How long is the move of a function's result to the first argument that ends there? Of a pointer or an int, or an int made a pointer. */
+/*
+ * The length of the instructions before `end` that move a function's result to the first argument.
+ * The result is a pointer, an int, or an int made a pointer.
+ */
 static size_t musl_move_before(const struct musl_code *code, size_t end)
 {
 	static const struct {
@@ -103,7 +108,10 @@ static size_t musl_move_before(const struct musl_code *code, size_t end)
 	return 0;
 }
 
-/* Does an indirect call end there (ff /2), by a register or by memory that it points to? As much as compilers make of these two. */
+/*
+ * Does an indirect call end there (ff /2), by a register or by memory that it points to? Compilers
+ * make no other for these two.
+ */
 static bool musl_called_before(const struct musl_code *code, size_t end)
 {
 	const uint8_t *p = code->bytes + end;
@@ -166,7 +174,7 @@ static int musl_ends_near(struct cfi *cfi, Elf *elf, int fd, uint64_t around, ui
 	for (size_t at = 0; !err && at + call <= code.size; at++) {
 		size_t to;
 
-		/* A place that is returned to is looked up a byte earlier. */
+		/* A return address is looked up a byte earlier. */
 		if (aarch64 ? musl_returned_to_aarch64(&code, at, target, &to)
 			    : musl_returned_to(&code, at, target, &to))
 			err = cfi_add(cfi, code.vaddr + to - 1, code.vaddr + at + call,
@@ -201,7 +209,7 @@ int musl_ends_add(struct cfi *cfi, int fd, bool has_trampoline, uint32_t rank)
 	if (!has_trampoline && !musl_is_static(elf))
 		return 0;
 	elf_symbols(elf, SHT_DYNSYM, musl_look_at, &symbols);
-	/* Of a static program. */
+	/* A static program has them in .symtab only. */
 	if (!symbols.start_main)
 		elf_symbols(elf, SHT_SYMTAB, musl_look_at, &symbols);
 	err = musl_ends_near(cfi, elf, fd, symbols.start_main, symbols.exit, rank);

@@ -26,8 +26,8 @@ static void pages_put(struct page_writer *w, uint32_t place, uint32_t rule)
 	if (w->count && (w->words[w->count - 1] & 0xffff) == number)
 		return;
 	/*
-	 * Rows at one place: the later one is right. Happens where the segment begins inside the
-	 * page.
+	 * Of two rows at one place the later one is right. That happens where the segment begins
+	 * inside the page.
 	 */
 	if (w->count && w->words[w->count - 1] >> 16 == place)
 		w->count--;
@@ -59,7 +59,7 @@ static int pages_store(struct page_writer *w, uint32_t *first, uint32_t *size)
 	*first = *size = 0;
 	if (w->count == 1 && (w->words[0] & 0xffff) == UNWIND_RULE_NONE)
 		return 0;
-	/* No compiler makes that many; the numbers in the index are 16 bits wide. */
+	/* No compiler makes so many rows; the index has numbers of 16 bits. */
 	if (w->count > UNWIND_MAX_PAGE_ROWS - 8) {
 		w->count = 1;
 		w->words[0] = UNWIND_RULE_UNSUPPORTED;
@@ -115,8 +115,8 @@ int unwind_pages_write(struct unwind_space *space, const struct unwind_segment *
 	free(w.words);
 	if (err) {
 		/*
-		 * Only the pages that were stored; the directory's true length is needed to give it
-		 * back.
+		 * Frees only the pages that were stored; the directory needs its true length to be
+		 * given back.
 		 */
 		out->sizes[out->pages - 1] = 0;
 		out->pages = (uint32_t)pages;

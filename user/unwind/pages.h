@@ -15,9 +15,9 @@ struct unwind_pages {
 };
 
 /*
- * Writes a segment. numbers[] translates the table's rule numbers to the ones the unwinder knows.
- * 0, or -ENOMEM, -ENOSPC, -E2BIG (a segment of more than 4 GiB) or the error of adding a chunk,
- * with nothing left behind.
+ * Writes a segment. numbers[] translates the table's rule numbers to the unwinder's. 0; or -ENOMEM,
+ * -ENOSPC, -E2BIG (a segment of more than 4 GiB) or the error of adding a chunk, with nothing left
+ * behind.
  */
 int unwind_pages_write(struct unwind_space *space, const struct unwind_segment *segment,
 		       const uint16_t *numbers, struct unwind_pages *out);

@@ -41,7 +41,7 @@ struct unwind_publisher {
 	struct set *sets;
 	struct target *targets;
 	struct unwind_target own; /* the row of UNWIND_OWN_TARGET */
-	/* no target has them: since lately, and since before the last reclaim */
+	/* without a target: since lately, and since before the last reclaim */
 	struct set *unused, *waiting;
 };
 
@@ -63,7 +63,7 @@ int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_pub
 	return 0;
 }
 
-/* What the unwinder should know of one range. */
+/* Describes one range for the unwinder. */
 static struct unwind_mapping publish_describe(const struct image_range *range,
 					      const struct table_entry *entry)
 {
@@ -185,7 +185,7 @@ static struct unwind_target *publish_row_of(struct unwind_publisher *p, uint32_t
 	return id == UNWIND_OWN_TARGET ? &p->own : &p->backend.targets[id % ABI_TARGET_SLOTS];
 }
 
-/* The row is the target's from here on, for what the kernel side counts in it. */
+/* Claims the row for the target; from here on the kernel side counts in it. */
 static struct unwind_target *row_claim(struct unwind_publisher *p, const struct target *target)
 {
 	struct unwind_target *row = publish_row_of(p, target->id);
@@ -223,8 +223,8 @@ static uint32_t publish_unmarked(struct unwind_publisher *p, const struct target
 }
 
 /*
- * The set of an image, with the tables of all objects in it; NULL in *out for one without code.
- * Failures are logged.
+ * Makes the set of an image, with the tables of all objects in it; NULL in *out for an image
+ * without code. Logs failures.
  */
 static int set_new(struct unwind_publisher *p, const struct image *image, struct set **out)
 {
@@ -272,9 +272,10 @@ int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 }
 
 /*
- * The set of the image, where nothing has been mapped since `remaps` was read of the row, becomes the target's. Only for
- * the moment in which that is found out there is none: a walk that meets none asks the kernel, which often cannot say
- * while another thread maps memory. -EAGAIN: the one of before is in use again, with what has been marked in it.
+ * Makes the image's set the target's, if nothing has been mapped since `remaps` was read from the
+ * row. During that check the target has no set. A walk that meets none asks the kernel, which often
+ * cannot say while another thread maps memory. -EAGAIN: the old set is in use again, with its
+ * marks.
  */
 static int target_replace(struct unwind_publisher *p, struct target *target, struct set *set,
 			  uint32_t remaps)
@@ -284,7 +285,7 @@ static int target_replace(struct unwind_publisher *p, struct target *target, str
 	uint32_t valid_from = row->valid_from, unmarked;
 
 	row_switch(row, 0, valid_from);
-	/* In this order: what the kernel side counts from here on it counts as unmarked, too. */
+	/* In this order: what the kernel side counts from here on, it counts as unmarked, too. */
 	unmarked = publish_unmarked(p, target);
 	if (__atomic_load_n(&row->remaps, __ATOMIC_SEQ_CST) != remaps) {
 		row_switch(row, before, valid_from);
@@ -294,7 +295,7 @@ static int target_replace(struct unwind_publisher *p, struct target *target, str
 	return 0;
 }
 
-/* A process that maps memory all the time: this often in a row. */
+/* So many tries, for a process that maps memory all the time. */
 #define SYNC_TRIES 4
 
 int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
@@ -308,7 +309,7 @@ int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id
 
 	if (!target)
 		return log_errno(ENOMEM, "process %d: unwind tables", image_pid(image));
-	/* What takes long. */
+	/* This takes long. */
 	err = set_new(publisher, image, &set);
 	if (err)
 		return err;
@@ -330,7 +331,10 @@ int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id
 		if (!err)
 			return publish_unmarked(publisher, target) == row->valid_from ? 0 : -EAGAIN;
 	}
-	/* What is new is known at least, to be asked for; but where it is the kernel has to say. */
+	/*
+	 * The new mappings are known at least, so walks can ask for them; but the kernel has to say
+	 * where they are.
+	 */
 	target_switch(publisher, target, set, publish_unmarked(publisher, target) - 1);
 	return -EAGAIN;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Puts unwind tables and the mappings of the targets where the unwinder looks for them. Tables are
- * built once per object, shared by all targets that map it, and removed some time after none does
+ * Puts unwind tables and the targets' mappings where the unwinder looks for them. Tables are built
+ * once per object, shared by all targets that map it, and removed some time after the last one
  * (user/unwind/tables.h).
  */
 #ifndef MEMLEAKBPF_UNWIND_PUBLISH_H
@@ -17,15 +17,15 @@
 
 struct unwind_publisher;
 
-/* What is written to: BPF maps (user/unwind/publish_bpf.h) or plain memory in tests. */
+/* The memory that is written: BPF maps (user/unwind/publish_bpf.h), or plain memory in tests. */
 struct unwind_backend {
 	struct unwind_chunks chunks;
 	struct unwind_rule *rules;     /* [UNWIND_MAX_RULES] */
 	struct unwind_target *targets; /* [ABI_TARGET_SLOTS] */
-	bool no_tables; /* --stack fp: what is mapped where, and no object has rows */
+	bool no_tables;		       /* --stack fp: only mappings; no object has rows */
 	/*
-	 * Tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it is only a
-	 * shortcut.
+	 * Publishes tables by file; object = NULL removes. May be NULL. 0 or -errno, not logged: it
+	 * is only a shortcut.
 	 */
 	int (*put_object)(void *arg, const struct unwind_object_key *key,
 			  const struct unwind_object *object);
@@ -40,32 +40,32 @@ int unwind_publisher_new(const struct unwind_backend *backend, struct unwind_pub
 void unwind_publisher_free(struct unwind_publisher *publisher); /* NULL is fine */
 
 /*
- * Makes the image's executable ranges the target's mappings, building the tables of objects not
- * seen before. What cannot be read makes ranges without rows, logged at debug level. 0, or -ENOMEM,
- * -ENOSPC, -E2BIG: the target keeps what it had; logged.
+ * Makes the image's executable ranges the target's mappings, and builds the tables of new objects.
+ * Unreadable objects become ranges without rows, logged at debug level. 0; or -ENOMEM, -ENOSPC,
+ * -E2BIG, logged: the target keeps its old mappings.
  */
 int unwind_publisher_set(struct unwind_publisher *publisher, uint32_t target_id,
 			 const struct image *image);
 
 /*
- * The same for a target that runs: the image is read again until nothing is mapped meanwhile, and
- * what it had is used as long. -EAGAIN when something was mapped each time: the kernel side then
- * does not use the set but asks the kernel, and the caller should try again later. -ENOMEM, -ENOSPC,
- * -E2BIG: the target keeps what it had; logged.
+ * The same for a target that runs. Reads the image again until nothing is mapped meanwhile; the old
+ * mappings serve until then. -EAGAIN when something was mapped each time: the kernel side then asks
+ * the kernel instead, and the caller should try again later. -ENOMEM, -ENOSPC, -E2BIG, logged: the
+ * target keeps its old mappings.
  */
 int unwind_publisher_sync(struct unwind_publisher *publisher, uint32_t target_id,
 			  struct image *image);
 
 /*
- * The kernel side has given a forked child the mappings of its parent (unwind_forked()): takes
- * note, so that they live as long as the child needs them. To be called before
- * unwind_publisher_reclaim() whenever a fork was reported.
+ * The kernel side has given a forked child its parent's mappings (unwind_forked()): keeps them for
+ * as long as the child needs them. Call it before unwind_publisher_reclaim() whenever a fork was
+ * reported.
  */
 void unwind_publisher_adopt(struct unwind_publisher *publisher, uint32_t child_id);
 
 /*
  * Builds an object's tables before any target maps it, and keeps them until target_id is dropped:
- * for a command that is about to start. What cannot be read is left out, logged at debug level.
+ * for a command that is about to start. Leaves out what cannot be read, logged at debug level.
  */
 void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_id,
 			   struct object *object);
@@ -73,38 +73,38 @@ void unwind_publisher_hold(struct unwind_publisher *publisher, uint32_t target_i
 /* The target has ended. */
 void unwind_publisher_drop(struct unwind_publisher *publisher, uint32_t target_id);
 
-/* Returns once every program has ended that was running: tens of milliseconds. */
+/* Returns once every BPF program that was running has ended: tens of milliseconds. */
 void unwind_publisher_wait(struct unwind_publisher *publisher);
 
 /*
- * Frees what nothing uses any more, some of it at the next call only. To be called when all events
- * of the kernel side have been handled: an unread fork could still refer to it. Cheap when there is
+ * Frees what nothing uses any more, some of it at the next call only. Call it when all events of
+ * the kernel side have been handled: an unread fork could still refer to it. Cheap when there is
  * nothing to do; else waits some milliseconds.
  */
 void unwind_publisher_reclaim(struct unwind_publisher *publisher);
 
 /*
- * A target id of which only user space knows: its mappings are those of the stack that is being
- * finished (user/unwind/finish.h).
+ * A target id that only user space knows. Its mappings belong to the stack that is being finished
+ * (user/unwind/finish.h).
  */
 #define UNWIND_OWN_TARGET 0
 
 /*
- * What unwinding in user space reads: [UNWIND_MAX_RULES]; the row of UNWIND_OWN_TARGET; the chunk
- * that a word lies in, or NULL.
+ * For unwinding in user space: [UNWIND_MAX_RULES]; the row of UNWIND_OWN_TARGET; the chunk of a
+ * word, or NULL.
  */
 const struct unwind_rule *unwind_publisher_rules(const struct unwind_publisher *publisher);
 const struct unwind_target *unwind_publisher_own_target(const struct unwind_publisher *publisher);
 const void *unwind_publisher_chunk(const struct unwind_publisher *publisher, uint32_t word);
 bool unwind_publisher_has_tables(const struct unwind_publisher *publisher);
 
-/* The object's file as the kernel side knows it. */
+/* The key by which the kernel side knows the object's file. */
 struct unwind_object_key unwind_object_key_of(const struct object *object);
 
 struct unwind_publisher_stats {
 	size_t objects, sets, targets;
 	size_t bytes;	    /* of tables and sets */
-	size_t chunk_bytes; /* of memory taken for them */
+	size_t chunk_bytes; /* of memory taken for tables and sets */
 	size_t rows, rules;
 	uint64_t build_ns; /* spent reading objects, in all */
 };

@@ -85,9 +85,8 @@ static int publish_add_chunks(void *arg, const uint32_t *numbers, size_t count, 
 }
 
 /*
- * Nothing refers to these any more. There are no deletions in batches, so the first chunk is put in
- * their places. That one itself is dropped at the end only, and then all go with the map that they
- * are in.
+ * Nothing refers to these chunks any more. Batches cannot delete, so the first chunk takes their
+ * places. That one is dropped at the end only, and then all go with the map that holds them.
  */
 static void publish_drop_chunks(void *arg, const uint32_t *numbers, size_t count, uint32_t **words)
 {
@@ -113,8 +112,8 @@ static int publish_put_object(void *arg, const struct unwind_object_key *key,
 }
 
 /*
- * An update of a map of maps returns only after all programs that could still see the old inner map
- * have ended; the kernel promises that to user space. Here the new one is the old one.
+ * An update of a map of maps returns only after all programs have ended that could still see the
+ * old inner map; the kernel promises that to user space. Here the new one is the old one.
  */
 static void publish_wait_for_programs(void *arg)
 {

@@ -8,7 +8,7 @@
 struct first_chunks;
 
 /*
- * Descriptors of the maps in bpf/unwind.bpf.c, which stay the caller's and must outlive the
+ * Descriptors of the maps in bpf/unwind.bpf.c. They stay the caller's and must outlive the
  * publisher.
  */
 struct unwind_map_fds {

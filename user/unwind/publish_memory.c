@@ -32,7 +32,7 @@ static int publish_memory_add(void *arg, const uint32_t *numbers, size_t count, 
 	return 0;
 }
 
-/* Nobody walks but who waits. */
+/* Only the caller itself walks. */
 static void publish_memory_wait(void *arg)
 {
 	(void)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A publisher whose tables nobody but user space reads: they lie in plain memory. */
+/* A publisher whose tables only user space reads: they lie in plain memory. */
 #ifndef MEMLEAKBPF_UNWIND_PUBLISH_MEMORY_H
 #define MEMLEAKBPF_UNWIND_PUBLISH_MEMORY_H
 

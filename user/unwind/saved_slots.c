@@ -17,9 +17,7 @@
 #define GENERAL_REGISTERS 31
 #endif
 
-/*
- * libdw says it as a location expression. False: the register is somewhere else than in the frame.
- */
+/* libdw gives a location expression. False: the register is not in the frame. */
 static bool saved_slots_add(const Dwarf_Op *ops, size_t count, struct saved_slots *out)
 {
 	int64_t offset = 0;
@@ -45,7 +43,9 @@ static int saved_slots_read(Dwarf_Frame *frame, struct saved_slots *out)
 
 		if (dwarf_frame_register(frame, reg, memory, &ops, &count))
 			return -ENOENT;
-		/* Nothing to look at: undefined, or as the caller has it. The stack pointer's is the CFA itself. */
+		/*
+		 * No slot: undefined, or as the caller has it. The stack pointer is the CFA itself.
+		 */
 		if (!count || (count > 1 && ops[count - 1].atom == DW_OP_stack_value))
 			continue;
 		if (!saved_slots_add(ops, count, out))

@@ -46,7 +46,7 @@ struct unwind_space *unwind_space_new(const struct unwind_chunks *chunks)
 	return space;
 }
 
-/* Drops those of the chunks that `all` asks for or that are empty. */
+/* Drops all chunks, or only the empty ones. */
 static void space_drop_chunks(struct unwind_space *space, bool all)
 {
 	uint32_t numbers[DROP_BATCH], *words[DROP_BATCH];
@@ -86,7 +86,7 @@ void unwind_space_free(struct unwind_space *space)
 }
 
 /*
- * Room for the free extents that can be once all handed out are back, so that giving back cannot
+ * Makes room for the free extents that there can be once all are back, so that giving back cannot
  * fail.
  */
 static int space_reserve(struct chunk *chunk)
@@ -120,7 +120,7 @@ static void space_set_up_chunk(struct unwind_space *space, uint32_t number, uint
 		space->chunk_count = number + 1;
 }
 
-/* Adds so many chunks, as many as there are numbers for at most. */
+/* Adds `count` chunks, or as many as have numbers left. */
 static int space_add_chunks(struct unwind_space *space, size_t count)
 {
 	_cleanup_free_ uint32_t *numbers = calloc(count, sizeof(*numbers));

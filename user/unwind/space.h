@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The word space that unwind tables live in (bpf/unwind_abi.h): hands out extents that never cross
- * a chunk, and adds and drops chunks as the need changes.
+ * The word space of unwind tables (bpf/unwind_abi.h). Hands out extents that never cross a chunk,
+ * and adds and drops chunks as the need changes.
  */
 #ifndef MEMLEAKBPF_UNWIND_SPACE_H
 #define MEMLEAKBPF_UNWIND_SPACE_H
@@ -12,8 +12,8 @@
 struct unwind_space;
 
 /*
- * Where chunks come from: BPF maps, or plain memory in tests. Many at once, for in the kernel each
- * time takes as long as the programs that run.
+ * Makes and drops chunks: BPF maps, or plain memory in tests. Many at once, for each time the
+ * kernel waits for all running programs.
  */
 struct unwind_chunks {
 	/*
@@ -26,16 +26,16 @@ struct unwind_chunks {
 };
 
 /*
- * NULL when out of memory. `chunks` is copied; its functions are called until unwind_space_free()
- * has returned.
+ * NULL when out of memory. Copies `chunks`; calls its functions until unwind_space_free() has
+ * returned.
  */
 struct unwind_space *unwind_space_new(const struct unwind_chunks *chunks);
 void unwind_space_free(struct unwind_space *space);
 
 /*
- * An extent of `words` words, a multiple of 8 words into its chunk. *first is never 0. 0, -ENOSPC
- * when the space is full, -E2BIG for more than a chunk, -ENOMEM, or what adding a chunk failed
- * with.
+ * Takes an extent of `words` words, a multiple of 8 words into its chunk. *first is never 0. 0,
+ * -ENOSPC when the space is full, -E2BIG for more than a chunk, -ENOMEM, or the error of adding a
+ * chunk.
  */
 int unwind_space_take(struct unwind_space *space, uint32_t words, uint32_t *first);
 void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t words);
@@ -45,7 +45,7 @@ void unwind_space_give(struct unwind_space *space, uint32_t first, uint32_t word
  * Errors as there.
  */
 int unwind_space_reserve(struct unwind_space *space, size_t words);
-/* Drops the chunks that nothing is in, but the first. */
+/* Drops empty chunks, but not the first one. */
 void unwind_space_trim(struct unwind_space *space);
 
 uint32_t *unwind_space_at(const struct unwind_space *space, uint32_t word);

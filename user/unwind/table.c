@@ -17,8 +17,8 @@
 #include "user/unwind/musl_ends.h"
 
 #define MAX_SEGMENTS	64
-#define MAX_SECTION	(1ull << 30) /* bytes of call frame information we are ready to read */
-#define MAX_ENTRY_BYTES 4096u	     /* what an entry point without rows is taken to be, at most */
+#define MAX_SECTION	(1ull << 30) /* bytes of call frame information that we are ready to read */
+#define MAX_ENTRY_BYTES 4096u	     /* longest entry point without rows */
 
 /* Who wins where functions overlap. */
 enum rank { RANK_EH_FRAME, RANK_GO, RANK_DEBUG_FRAME, RANK_ADDED };
@@ -58,10 +58,7 @@ static int table_read_segments(struct builder *b)
 			return -ENOEXEC;
 		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || !phdr.p_filesz)
 			continue;
-		/*
-		 * What the file does not hold cannot be code; this also bounds what a hostile
-		 * header makes us do.
-		 */
+		/* Code must be in the file; that also bounds what a hostile header makes us do. */
 		if (phdr.p_offset > b->file_size || phdr.p_filesz > b->file_size - phdr.p_offset ||
 		    phdr.p_vaddr + phdr.p_filesz < phdr.p_vaddr)
 			continue;
@@ -119,8 +116,8 @@ static int table_read_named(struct builder *b, Elf *elf, const char *wanted, uin
 }
 
 /*
- * The bytes of the file from a link-time address to the end of its segment. NULL when there are
- * none, or more than a file that holds so little may have.
+ * The file's bytes from a link-time address to the end of its segment. NULL when there are none, or
+ * more than a file of this size may have.
  */
 static Elf_Data *data_at(struct builder *b, uint64_t vaddr)
 {
@@ -226,9 +223,9 @@ static bool table_is_covered(const struct cfi *cfi, uint64_t vaddr)
 }
 
 /*
- * The first instructions of a program or of the dynamic loader often have no rows, and are the end
- * of every main thread's stack. What follows up to the next function with rows belongs to them (the
- * loader calls constructors from there).
+ * The first instructions of a program or of the dynamic loader often have no rows, and end every
+ * main thread's stack. The code up to the next function with rows belongs to them (the loader calls
+ * constructors from there).
  */
 static int table_add_entry(struct builder *b)
 {
@@ -252,7 +249,7 @@ static int table_add_entry(struct builder *b)
 	return 0;
 }
 
-/* Where signal handlers return to: recognised by the system call that it makes, rt_sigreturn. */
+/* Signal handlers return to this code: known by its system call, rt_sigreturn. */
 struct trampoline {
 	uint16_t machine;
 	uint8_t size;
@@ -334,8 +331,8 @@ static void table_scan_gap(struct scan *scan, const struct unwind_segment *segme
 }
 
 /*
- * Signal trampolines without rows (musl's, and the kernel's own on AArch64), in the gaps between
- * functions.
+ * Adds signal trampolines without rows (musl's, and the kernel's own on AArch64), in the gaps
+ * between functions.
  */
 static int table_add_trampolines(struct builder *b)
 {
@@ -362,8 +359,8 @@ static int table_add_trampolines(struct builder *b)
 			table_scan_gap(&scan, segment, at, end);
 	}
 	/*
-	 * The address that a handler returns to is the trampoline's first byte; like any return
-	 * address it is looked up one byte earlier, which therefore must belong to it.
+	 * A handler returns to the trampoline's first byte. Like any return address that is looked
+	 * up one byte earlier, so that byte must belong to the trampoline.
 	 */
 	for (size_t i = 0; !err && i < scan.count; i++)
 		err = cfi_add(&b->cfi, scan.found[i] - 1, scan.found[i] + scan.found_size[i],
@@ -409,8 +406,8 @@ static int table_put_function(struct builder *b, const struct unwind_segment *se
 	if (start >= end)
 		return 0;
 	/*
-	 * A function without a caller that is entered by a return (makecontext's start) is looked
-	 * up one byte earlier, like any return address.
+	 * A function without a caller that a return enters (makecontext's start) is looked up one
+	 * byte earlier, like any return address.
 	 */
 	if (start > *at && start == f->start && rows[0].rule == UNWIND_RULE_END)
 		start--;
@@ -428,7 +425,7 @@ static int table_put_function(struct builder *b, const struct unwind_segment *se
 	return 0;
 }
 
-/* From functions to rows without gaps. */
+/* Makes rows without gaps from functions. */
 static int table_flatten(struct builder *b)
 {
 	struct unwind_table *table = b->table;
@@ -528,7 +525,7 @@ int unwind_table_read(int fd, int debug_fd, char reason[static REASON_MAX],
 	err = table_open_elf(fd, &b.elf, &b.ehdr, reason);
 	if (err)
 		goto out;
-	/* A debug file that cannot be used is as good as none. */
+	/* An unusable debug file is as good as none. */
 	if (debug_fd >= 0 && (table_open_elf(debug_fd, &b.debug, &debug_ehdr, ignored) ||
 			      debug_ehdr.e_machine != b.ehdr.e_machine)) {
 		elf_end(b.debug);

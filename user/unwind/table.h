@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwind rows of one ELF file: for each executable segment a list of (link-time address, rule),
- * without gaps and without neighbours that say the same.
+ * The unwind rows of one ELF file. Each executable segment has a list of (link-time address, rule),
+ * without gaps and without equal neighbours.
  */
 #ifndef MEMLEAKBPF_UNWIND_TABLE_H
 #define MEMLEAKBPF_UNWIND_TABLE_H
@@ -16,7 +16,7 @@
 struct unwind_table;
 
 struct unwind_segment {
-	/* of the executable PT_LOAD, link-time; size is what the file holds of it */
+	/* of the executable PT_LOAD, link-time; size: the bytes of it that the file holds */
 	uint64_t vaddr, size;
 	uint64_t offset;	    /* in the file */
 	const struct cfi_row *rows; /* ascending; the first at `vaddr` */
@@ -25,13 +25,12 @@ struct unwind_segment {
 
 /*
  * Reads .eh_frame and, where that says nothing, .debug_frame, from an ELF file of x86-64 or
- * AArch64, whichever machine we run on. debug_fd is a separate debug file for when the object
- * itself has no call frame information, or -1. What is missing is added: the end of the stack at an
- * entry point without rows, signal trampolines without rows. A file that has no call frame
- * information makes a table that says "none" everywhere. The descriptors stay the caller's. *out is
- * freed with unwind_table_free(). 0, -ENOEXEC for what is no ELF file of these machines, -EFBIG with
- * the reason (user/process/elf_open.h), -ENOMEM, -EIO; not logged, as the caller knows the file's
- * name.
+ * AArch64, whichever machine we run on. debug_fd is a separate debug file for an object without
+ * call frame information, or -1. Adds missing rows: the end of the stack at an entry point, and
+ * signal trampolines. A file without call frame information makes a table that says "none"
+ * everywhere. The descriptors stay the caller's. *out is freed with unwind_table_free(). 0,
+ * -ENOMEM, -EIO; -ENOEXEC for no ELF file of these machines; -EFBIG with the reason
+ * (user/process/elf_open.h). Not logged, as the caller knows the file's name.
  */
 int unwind_table_read(int fd, int debug_fd, char reason[static REASON_MAX],
 		      struct unwind_table **out);

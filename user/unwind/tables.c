@@ -26,7 +26,7 @@ struct unwind_tables {
 	struct cfi_rules *rules; /* of all objects; never shrinks */
 	bool rules_full;
 	struct table_entry *entries; /* uthash by id */
-	struct table_entry *idle;    /* those without users, the oldest first */
+	struct table_entry *idle;    /* without users, the oldest first */
 	size_t idle_count, idle_rows;
 	struct leaving *leaving;
 	uint64_t build_ns;
@@ -90,7 +90,7 @@ static void tables_idle_remove(struct unwind_tables *t, struct table_entry *entr
 	t->idle_rows -= entry->rows;
 }
 
-/* Frees the oldest until no more than that is kept. */
+/* Frees the oldest idle tables until no more than that are kept. */
 static void tables_idle_limit(struct unwind_tables *t, size_t count, size_t rows)
 {
 	while (t->idle && (t->idle_count > count || t->idle_rows > rows)) {
@@ -109,7 +109,9 @@ void unwind_tables_unref(struct unwind_tables *t, struct table_entry *entry)
 	tables_idle_limit(t, TABLES_IDLE_OBJECTS, TABLES_IDLE_ROWS);
 }
 
-/* The separate debug file by build-id, where distributions install it; -1 when there is none. */
+/*
+ * Opens the separate debug file by build-id, where distributions install it; -1 when there is none.
+ */
 static int tables_open_debug_file(const struct object *object)
 {
 	size_t len, n;
@@ -165,7 +167,7 @@ static int tables_translate_rules(struct unwind_tables *t, const struct unwind_t
 	return 0;
 }
 
-/* Words that a table's segments will take, roughly. */
+/* Roughly the words that a table's segments will take. */
 static size_t tables_space_needed(const struct unwind_table *table)
 {
 	size_t words = 0;
@@ -217,7 +219,7 @@ struct unwind_object_key unwind_object_key_of(const struct object *object)
 	};
 }
 
-/* Tells the kernel side, which may meet the file in a mapping that we do not know yet. */
+/* Tells the kernel side about the file, which it may meet in a mapping that we do not know yet. */
 static void tables_announce(struct unwind_tables *t, const struct object *object,
 			    struct table_entry *entry)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unwind tables of objects in the word space: built once per object, shared by all that map it,
- * and kept for a while when nobody does any more: between a command's preparation and its exec, and
- * between one child and the next, nobody maps them. Private to user/unwind.
+ * The unwind tables of objects in the word space: built once per object, and shared by all that map
+ * it. Unused tables are kept for a while. Nobody maps them between a command's preparation and its
+ * exec, nor between one child and the next. Private to user/unwind.
  */
 #ifndef MEMLEAKBPF_UNWIND_TABLES_H
 #define MEMLEAKBPF_UNWIND_TABLES_H
@@ -17,8 +17,8 @@
 #include "user/unwind/publish.h"
 
 /*
- * Tables without users that are kept: the oldest go first. Rows take about 5 bytes, and each object
- * has a descriptor open.
+ * So many tables without users are kept; the oldest go first. Rows take about 5 bytes, and each
+ * object has a descriptor open.
  */
 #define TABLES_IDLE_OBJECTS 128
 #define TABLES_IDLE_ROWS    4000000
@@ -34,7 +34,7 @@ struct table_segment {
 struct table_entry {
 	uint64_t id; /* object_id(): the key */
 	size_t refs; /* sets and holders that mention it */
-	/* a reference: its inode cannot be given to another file meanwhile */
+	/* a reference, so that no other file gets its inode meanwhile */
 	struct object *object;
 	struct unwind_object_key key;
 	bool announced; /* to put_object */
@@ -46,22 +46,22 @@ struct table_entry {
 
 struct unwind_tables;
 
-/* `backend` and `space` must outlive it. NULL when out of memory. */
+/* `backend` and `space` must outlive the tables. NULL when out of memory. */
 struct unwind_tables *unwind_tables_new(const struct unwind_backend *backend,
 					struct unwind_space *space);
 void unwind_tables_free(struct unwind_tables *tables); /* NULL is fine */
 
 /*
- * A new reference to an object's tables, which are built if this is the first. What cannot be read
- * has no rows. 0, -ENOMEM, -ENOSPC or -E2BIG, not logged.
+ * Returns a new reference to an object's tables, and builds them if this is the first. An
+ * unreadable object has no rows. 0, -ENOMEM, -ENOSPC or -E2BIG, not logged.
  */
 int unwind_tables_get(struct unwind_tables *tables, struct object *object,
 		      struct table_entry **out);
 void unwind_tables_unref(struct unwind_tables *tables, struct table_entry *entry);
 
 /*
- * Does space wait for the walks in progress to end? Once they have, unwind_tables_reclaim() makes
- * it free.
+ * Does space wait for the walks in progress to end? Once they have, unwind_tables_reclaim() frees
+ * it.
  */
 bool unwind_tables_leaving(const struct unwind_tables *tables);
 void unwind_tables_reclaim(struct unwind_tables *tables);
