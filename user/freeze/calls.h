@@ -66,7 +66,7 @@ int call_exchange(pid_t tid, struct user_regs_struct *regs, const struct call_co
 long call_result(const struct user_regs_struct *regs);
 
 /*
- * Changes an interrupted thread's registers so that it goes on without a tracer's help: the kernel
+ * Changes an interrupted thread's registers so that it goes on without a tracer's help. The kernel
  * restarts interrupted calls only for registers that it has itself. A sleep that was restarted once
  * does not tell which call it was; then the code before it is looked at. False when that does not
  * tell either.

@@ -13,7 +13,7 @@
 
 #define CODE_SEGMENT 0x33 /* of 64-bit programs */
 
-/* asm/ucontext.h: the latter two are set since 4.6, the first with vector registers only. */
+/* asm/ucontext.h: the latter two are set since 4.6, with or without the first. */
 #define UC_FP_XSTATE	     1
 #define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4

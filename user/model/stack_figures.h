@@ -102,8 +102,8 @@ uint64_t lifetimes_quantile(const uint64_t lifetimes[static LIFETIME_CLASSES], d
 			    uint64_t *end);
 
 /*
- * Returns from which age on, in ns, a live block is far older than the freed ones: 64 times the
- * lifetime that 99 of 100 stayed within, and at least a second. 0: unknown. Fewer than 100 have
+ * Returns from which age on, in ns, a live block is far older than the freed ones. That is 64 times
+ * the lifetime that 99 of 100 stayed within, and at least a second. 0: unknown. Fewer than 100 have
  * been freed (`samples`: how many were seen), or too many lived as long as the last class.
  */
 uint64_t lifetimes_outlived_ns(const uint64_t lifetimes[static LIFETIME_CLASSES], double samples);
