@@ -30,13 +30,13 @@
 #define TRACE_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN  1u
 
-/* A link takes as many probes as an object has functions, or returns of such. */
+/* One link takes the probes of all functions of an object, or of all their returns. */
 #define PROBES_MAX 8192
 
 struct attachment {
 	int link_bin;
 	size_t count;
-	int fds[]; /* links, and old_attach()'s: closing them takes the probes off */
+	int fds[]; /* links, and descriptors of old_attach(): closing them takes the probes off */
 };
 
 static const char *const mode_names[] = {
@@ -115,7 +115,7 @@ struct link_create_uprobe_multi {
 };
 _Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "layout of union bpf_attr");
 
-/* The program's descriptor, or -errno: where it is not loaded yet, it is now. */
+/* Returns the program's descriptor, or -errno. Loads the program if it is not loaded yet. */
 static int attach_program_fd(const struct attach_programs *p, const struct bpf_program *program)
 {
 	int fd = bpf_program__fd(program);
@@ -155,7 +155,9 @@ static int attach_add_multi(struct attachment *a, const struct attach_programs *
 	return 0;
 }
 
-/* A link, which the event lives as long as; without cookies (before 5.15) the event itself. */
+/*
+ * Makes a link that keeps the event alive; without cookies (before 5.15) returns the event itself.
+ */
 static int attach_single_link(int program, int event, bool cookies, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
@@ -209,7 +211,7 @@ static int attach_add_old(struct attachment *a, struct old_programs *old,
 	return 0;
 }
 
-/* Whose cookies matter; the other programs are the same on all kernels. */
+/* Does the program read its cookie? The others are the same on all kernels. */
 static bool attach_needs_cookie(const struct attach_programs *p, const struct bpf_program *program)
 {
 	return program == p->alloc_enter || program == p->free_enter || program == p->on_unwind ||
@@ -254,8 +256,8 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 		return attach_add_multi(a, p, p->alloc_session, TRACE_UPROBE_SESSION, 0, path, list,
 					pid);
 	/*
-	 * Returns first: a call that is entered between the two then has no pending entry and is
-	 * ignored, not left open.
+	 * Returns first: a call entered between the two then has no pending entry and is ignored,
+	 * not left open.
 	 */
 	if (mode == ATTACH_SINGLE) {
 		err = returns ? attach_add_single(a, p, p->alloc_leave, true, path, list, pid) : 0;
@@ -267,7 +269,7 @@ static int attach_add_role(struct attachment *a, enum attach_mode mode,
 	return err ? err : attach_add_multi(a, p, entry, TRACE_UPROBE_MULTI, 0, path, list, pid);
 }
 
-/* What is not loaded yet is loaded before the first probe: what comes between two of them takes no time then. */
+/* Loads all programs before the first probe, so that no time passes between two probes. */
 static int attach_load(enum attach_mode mode, const struct attach_programs *p,
 		       const struct probe_set *set)
 {
@@ -284,8 +286,8 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out)
 {
 	/*
-	 * Frees first: a block whose allocation is seen must have its free seen as well; the other
-	 * way round it is only an unknown free.
+	 * Frees first: if we see a block's allocation we must see its free as well. The other way
+	 * round it is only an unknown free.
 	 */
 	static const enum probe_role order[] = {
 		PROBE_FREE,	    PROBE_UNMAP,       PROBE_UNWIND,	 PROBE_LEAVE,
@@ -324,7 +326,7 @@ int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 				 : "");
 }
 
-/* Those of one program, in one link where there are such. */
+/* Adds one program's probes, in one link where the kernel has such. */
 static int attach_add_told(struct attachment *a, enum attach_mode mode,
 			   const struct attach_programs *p, const struct bpf_program *program,
 			   const char *path, const struct probe_list *list)

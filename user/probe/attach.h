@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Putting the BPF programs on the probes of an object: by session links (entry and return in one),
- * by multi-uprobe links (one each) or by single perf uprobes. What is attached lives in file
- * descriptors only: it is gone when the tool is, however that happens.
+ * Puts the BPF programs on an object's probes. It uses session links (entry and return in one),
+ * multi-uprobe links (one each) or single perf uprobes. Attachments live in file descriptors only:
+ * they are gone when the tool is, however it ends.
  */
 #ifndef MEMLEAKBPF_PROBE_ATTACH_H
 #define MEMLEAKBPF_PROBE_ATTACH_H
@@ -19,7 +19,7 @@ struct old_programs;
 struct probe_set;
 
 /*
- * The programs by what they do; all belong to one object that is not loaded yet when
+ * The programs by their tasks. All belong to one object that is not loaded yet when
  * attach_prepare() sees them.
  */
 struct attach_programs {
@@ -30,7 +30,7 @@ struct attach_programs {
 	bool usdt;
 	/* bpf/told.bpf.c's, loaded if `gate` */
 	struct bpf_program *gate_alloc, *gate_free, *gate_kept;
-	bool gate, gate_later; /* later: when the first of them is attached */
+	bool gate, gate_later; /* gate_later: loaded when the first one is attached */
 	/* bpf/guard.bpf.c's, loaded if `guard` */
 	struct bpf_program *guard_probed;
 	bool guard;
@@ -39,23 +39,20 @@ struct attach_programs {
 	bool scopes;
 	/*
 	 * Kernels before 5.15, ATTACH_SINGLE only: alloc_enter, free_enter, on_unwind and usdt_*
-	 * are bpf/old.bpf.c's. Else NULL, and usdt_alloc is alloc_enter.
+	 * come from bpf/old.bpf.c. Else NULL, and usdt_alloc is alloc_enter.
 	 */
 	struct old_programs *old;
 	/*
-	 * Loads one that was left out at the start, when it is to be attached first: its descriptor,
-	 * borrowed, or -errno, logged. With ATTACH_SESSION alloc_enter is such a one: few functions
-	 * have no return that a session could have. NULL: all that are used are loaded.
+	 * Loads a program that was left out at the start, when it is attached first. Returns its
+	 * descriptor, borrowed, or -errno, logged. With ATTACH_SESSION alloc_enter is left out: few
+	 * functions have no return for a session. NULL: all used programs are loaded.
 	 */
 	int (*load)(void *ctx, const struct bpf_program *program);
 	void *load_ctx;
-	int link_bin; /* borrowed: where links go (user/kernel/link_bin.h); negative: none */
+	int link_bin; /* borrowed: the bin for links (user/kernel/link_bin.h); negative: none */
 };
 
-/*
- * Before loading: sets each program's attach type for the mode and leaves out those that it does
- * not use.
- */
+/* Before loading: sets each program's attach type for the mode, and leaves out unused programs. */
 void attach_prepare(enum attach_mode mode, const struct attach_programs *programs);
 
 struct attachment; /* the links of one object in one process, or in all */
@@ -67,7 +64,7 @@ struct attachment; /* the links of one object in one process, or in all */
 int attach_probes(enum attach_mode mode, const struct attach_programs *programs,
 		  const struct probe_set *set, pid_t pid, struct attachment **out);
 
-/* A probe that is told what happens, in a file that belongs to one process alone. */
+/* A probe that a gate or guard comes to with its news, in a file that one process alone has. */
 struct told_probe {
 	const struct bpf_program *program;
 	uint64_t offset; /* in the file */
@@ -75,17 +72,17 @@ struct told_probe {
 };
 
 /*
- * Attaches them in every process that maps the file `path`; with ATTACH_SESSION as with
- * ATTACH_MULTI. Those of one program one after the other as they stand there: ends first.
- * 0 and *out (attachment_free), or -errno, not logged. All or nothing.
+ * Attaches them in every process that maps the file `path`; ATTACH_SESSION does the same as
+ * ATTACH_MULTI. Goes program by program, ends first. 0 and *out (attachment_free), or -errno, not
+ * logged. All or nothing.
  */
 int attach_told(enum attach_mode mode, const struct attach_programs *programs,
 		const struct told_probe *probes, size_t count, const char *path,
 		struct attachment **out);
 
 /*
- * Detaches: some milliseconds later where there is a bin for links. Without one the kernel has us
- * wait for running handlers: a tenth of a second per link, and with single per probe.
+ * Detaches, some milliseconds later where there is a bin for links. Without one the kernel makes us
+ * wait for running handlers: a tenth of a second per link, in ATTACH_SINGLE per probe.
  */
 void attachment_free(struct attachment *attachment);
 

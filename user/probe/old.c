@@ -45,7 +45,7 @@ void old_programs_free(struct old_programs *copies)
 }
 
 /*
- * Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False when that is
+ * Puts the cookie where FIXED_COOKIE stands: the 64 bits of a two-part load. False: it stands
  * nowhere.
  */
 static bool old_set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie)
@@ -64,7 +64,10 @@ static bool old_set_cookie(struct bpf_insn *insns, size_t count, uint64_t cookie
 	return found;
 }
 
-/* The instructions that libbpf has loaded, with another cookie: a descriptor or -errno. */
+/*
+ * Loads the instructions that libbpf has loaded, with another cookie. Returns a descriptor or
+ * -errno.
+ */
 static int old_load_copy(const struct bpf_program *program, uint64_t cookie)
 {
 	size_t count = bpf_program__insn_cnt(program);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where in a function a uprobe goes. The kernel emulates some instructions (push, nop, jmp, jcc,
- * call rel32) and single-steps all others, at seven times the price; so the probe sits on the first
- * emulated instruction at which the arguments are still in their registers and the return address
- * is still on top of the stack. Rules and measurements: docs/architecture.md.
+ * call rel32). It single-steps all others, at seven times the price. So the probe sits on the first
+ * emulated instruction that still finds the arguments in their registers, and the return address on
+ * top of the stack. Rules and measurements: docs/architecture.md.
  */
 #ifndef MEMLEAKBPF_PROBE_PLACE_H
 #define MEMLEAKBPF_PROBE_PLACE_H
@@ -29,21 +29,22 @@ struct place {
 
 struct place_request {
 	const uint8_t *code; /* the function's bytes */
-	size_t size;	     /* of code; the function's size, or what there is */
+	size_t size;	     /* of code; the function's size, or as much as there is */
 	uint64_t vaddr;	     /* link-time address of code[0] */
 	unsigned args_read;  /* bit n-1 set: the handler reads argument n (1 to 6) */
-	/* the caller looks at place.arg_at; else they are all where they were */
+	/* the caller looks at place.arg_at; false: all must be where they were */
 	bool args_may_move;
 	bool null_skippable; /* free: calls with NULL need not hit the probe */
-	uint32_t kernel; /* PLACE_KERNEL(6, 18): whose emulation counts; 0: the running kernel's */
+	/* PLACE_KERNEL(6, 18): the kernel whose emulation counts; 0: the running one */
+	uint32_t kernel;
 };
 
 #define PLACE_KERNEL(major, minor) ((uint32_t)(major) << 16 | (uint32_t)(minor))
 
 /*
- * Picks the place. Always succeeds: where no better place qualifies it is the entry (offset 0). The
- * return address is at [rsp] (x86_64) or in LR (aarch64), stack and frame pointer are unchanged
- * from entry, and the args_read arguments are in registers, at whatever place is returned.
+ * Picks the place. Always succeeds: without a better place it is the entry (offset 0). At the place
+ * the return address is at [rsp] (x86_64) or in LR (aarch64), and stack and frame pointer are as at
+ * the entry. The args_read arguments are in registers.
  */
 void place_find(const struct place_request *request, struct place *out);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * aarch64. What the kernel simulates: arch/arm64/kernel/probes/decode-insn.c,
+ * aarch64. The kernel simulates the instructions of arch/arm64/kernel/probes/decode-insn.c,
  * arm_probe_decode_insn(). It refuses literal loads, exclusive loads and stores, and system
- * instructions. The instructions are decoded here by the encoding tables of the Arm Architecture
- * Reference Manual (C4.1): what is not recognised ends the walk.
+ * instructions. We decode by the encoding tables of the Arm Architecture Reference Manual (C4.1):
+ * an unknown instruction ends the walk.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static int64_t aarch64_sign_extend(uint32_t value, unsigned bits)
 	return (int64_t)((value ^ sign) - sign);
 }
 
-/* Where a direct branch at `offset` goes, as an offset; false: not one. */
+/* The target of a direct branch at `offset`, as an offset; false: it is not one. */
 static bool aarch64_branch_target(uint32_t w, size_t offset, int64_t *target)
 {
 	int64_t words;
@@ -102,7 +102,7 @@ static bool aarch64_branch_target(uint32_t w, size_t offset, int64_t *target)
 	return true;
 }
 
-/* The lowest offset > 0 that a branch goes to; 4 when that is unknown. */
+/* The lowest offset > 0 to which a branch goes; 4 when that is unknown. */
 static uint64_t aarch64_first_target(const struct place_request *r, const char **unknown)
 {
 	uint64_t first = UINT64_MAX;
@@ -256,7 +256,7 @@ void place_find_aarch64(const struct place_request *r, struct place *out)
 				       : offset	       ? "first emulated instruction"
 						       : "entry, emulated",
 				       out);
-			/* Whoever jumps frees nothing. */
+			/* A call that jumps here frees nothing. */
 			if (after_null_test || !is_null_branch(r, &args, w))
 				return;
 			chosen = after_null_test = true;

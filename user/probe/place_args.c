@@ -28,7 +28,8 @@ void place_args_store(const struct place_args *args, struct place *out)
 {
 	for (unsigned i = 0; i < PLACE_ARGS; i++) {
 		/*
-		 * Its own register when it is still there; of an argument that nobody reads, too.
+		 * The argument's own register when it is still there; also for an argument that
+		 * nobody reads.
 		 */
 		if (args->in[i] & 1u << i || !args->in[i])
 			out->arg_at[i] = (uint8_t)(i + 1);

@@ -23,9 +23,9 @@ struct place_args {
 void place_args_init(struct place_args *args, const struct place_request *request);
 
 /*
- * An instruction overwrites the registers of `killed` (a mask); when from and to are not negative,
- * it copies register `from` whole to `to`, which is among the killed. False, and nothing changed,
- * when an argument that the handler reads would be lost.
+ * Notes that an instruction overwrites the registers of `killed` (a mask). When from and to are not
+ * negative, it copies register `from` whole to `to`, which is among the killed. False, and nothing
+ * changed, if an argument that the handler reads would be lost.
  */
 bool place_args_write(struct place_args *args, unsigned killed, int from, int to);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * x86_64. What the kernel emulates: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
- * push_setup_xol_ops(); what it refuses: validate_insn_64bits() there. Both are checked against the
- * running kernel by tests/unit/probe/test_place_live.c.
+ * x86_64. The kernel emulates the instructions of arch/x86/kernel/uprobes.c, branch_setup_xol_ops()
+ * and push_setup_xol_ops(). It refuses those of validate_insn_64bits() there.
+ * tests/unit/probe/test_place_live.c checks both against the running kernel.
  *
  * A call that the function's cold part (NAME.cold, another symbol) makes back into the prologue
  * would not be seen. Compilers jump back from there to join points behind the prologue, never into
@@ -23,7 +23,7 @@ struct walk {
 	csh handle;
 	cs_insn *insn;
 	struct place_args args;
-	uint64_t first_target; /* lowest offset > 0 that a branch in the function goes to */
+	uint64_t first_target; /* lowest offset > 0 to which a branch in the function goes */
 	bool computed_jump;
 	bool undecodable;
 };
@@ -156,8 +156,8 @@ static bool x86_is_refused(const cs_insn *insn)
 }
 
 /*
- * What a probe on this instruction costs. Prefixed forms of the emulated ones are left out: kernels
- * differ.
+ * The cost of a probe on this instruction. Prefixed forms of emulated instructions are left out:
+ * kernels differ.
  */
 static enum effect x86_classify(const struct walk *w)
 {
@@ -173,8 +173,8 @@ static enum effect x86_classify(const struct walk *w)
 		return EFFECT_EMULATED;
 	if (x86_is_long_nop(insn) && w->request->kernel >= PLACE_KERNEL(6, 16)) {
 		/*
-		 * Seen on 6.18; 7.3 emulates it like the others. Between them: not known, and not
-		 * claimed.
+		 * Seen on 6.18; 7.3 emulates it like the others. Kernels between them are unknown:
+		 * we claim nothing.
 		 */
 		if (insn->size == 5 && page_left >= 5 &&
 		    w->request->kernel >= PLACE_KERNEL(6, 18) &&
@@ -186,7 +186,7 @@ static enum effect x86_classify(const struct walk *w)
 }
 
 /*
- * The argument registers and their parts, in the order of the ABI; then those that nothing may
+ * The argument registers and their parts, in the order of the ABI; then registers that nothing may
  * write.
  */
 #define REG_OTHER (-1)
@@ -214,7 +214,7 @@ static int x86_register_index(unsigned reg)
 	return REG_OTHER;
 }
 
-/* The argument register that a whole 64-bit one is; REG_OTHER for parts of one. */
+/* The argument register, if the operand is a whole 64-bit one; REG_OTHER for a part of one. */
 static int x86_whole_argument(const cs_x86_op *op)
 {
 	int index =
@@ -277,8 +277,8 @@ static bool x86_pass(struct walk *w)
 	if (cs_regs_access(w->handle, insn, read, &read_count, written, &write_count))
 		return false;
 	/*
-	 * The destination by the operands, and what the decoder thinks is written, implicit
-	 * operands included.
+	 * The destination by the operands, and all registers that the decoder calls written,
+	 * implicit operands included.
 	 */
 	if (op[0].type == X86_OP_REG && write_count < ARRAY_SIZE(written))
 		written[write_count++] = (uint16_t)op[0].reg;
@@ -340,9 +340,7 @@ static void x86_choose(const struct walk *w, enum effect effect, const char *rea
 		 insn->op_str[0] ? " " : "", insn->op_str);
 }
 
-/*
- * Walks forward from the entry, as long as every call passes here with all that the handler needs.
- */
+/* Walks forward from the entry, as long as every call passes with all that the handler needs. */
 static void x86_walk_entry(struct walk *w, struct place *out)
 {
 	bool chosen = false, null_tested = false, after_null_test = false;
@@ -367,7 +365,7 @@ static void x86_walk_entry(struct walk *w, struct place *out)
 				   : offset	   ? "first emulated instruction"
 						   : "entry, emulated",
 				   out);
-			/* je right after `test %rdi, %rdi`: whoever jumps frees nothing. */
+			/* je right after `test %rdi, %rdi`: a call that jumps frees nothing. */
 			if (!null_tested || w->insn->id != X86_INS_JE || after_null_test)
 				return;
 			chosen = after_null_test = true;
@@ -407,7 +405,9 @@ void place_find_x86_64(const struct place_request *request, struct place *out)
 		x86_scan_branches(&w);
 	else
 		w.undecodable = true;
-	/* With an unknown jump in the function nothing is sure to be passed once but the entry. */
+	/*
+	 * With an unknown jump in the function, calls are sure to pass only the entry exactly once.
+	 */
 	if (w.undecodable || w.computed_jump)
 		w.first_target = 1;
 	x86_walk_entry(&w, out);

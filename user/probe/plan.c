@@ -5,7 +5,7 @@ bool attach_mode_works(struct features *features, enum attach_mode mode)
 {
 	switch (mode) {
 	case ATTACH_SESSION:
-		/* All programs but those on allocators are on links of the older kind. */
+		/* Only programs on allocators are on session links, all others on older ones. */
 		return features_have(features, FEATURE_UPROBE_SESSION) &&
 		       features_have(features, FEATURE_UPROBE_MULTI_PID);
 	case ATTACH_MULTI:
@@ -29,9 +29,9 @@ void attach_plan(struct features *features, enum attach_mode wanted, struct atta
 		out->best = mode;
 	}
 	/*
-	 * Multi-uprobe links are newer than cookies; single uprobes may be refused to us where
-	 * these are not. Taking a single uprobe off again costs a tenth of a second: it is not put
-	 * on to learn what is known.
+	 * Multi-uprobe links are newer than cookies, and may be permitted where single uprobes are
+	 * not. Taking a single uprobe off again costs a tenth of a second: we do not try it for
+	 * what we know already.
 	 */
 	cookie = (out->possible && out->best != ATTACH_SINGLE) ||
 		 features_have(features, FEATURE_UPROBE_COOKIE) ||

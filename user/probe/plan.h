@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * How this kernel is traced: by which attach mode, and what has to be done without.
- */
+/* How this kernel is traced: the attach mode, and what we have to do without. */
 #ifndef MEMLEAKBPF_PROBE_PLAN_H
 #define MEMLEAKBPF_PROBE_PLAN_H
 
@@ -11,7 +9,7 @@
 #include "user/kernel/feature.h"
 
 struct attach_plan {
-	enum attach_mode best; /* the one that is wanted, if it works; meaningless when none does */
+	enum attach_mode best; /* the wanted mode, if it works; meaningless when none does */
 	bool possible;	       /* one of them works */
 	bool old;	   /* before 5.15: bpf/old.bpf.c's programs, and stacks by frame pointers */
 	bool hold;	   /* a process can be held at its end (bpf/leave.bpf.c) */
@@ -23,10 +21,13 @@ struct attach_plan {
 	bool tail_calls; /* programs that have functions may go on in others */
 };
 
-/* Tries it: some ten milliseconds. ATTACH_AUTO does not. The answer stays in `features`. */
+/*
+ * Does the mode work? Tries it, in some ten milliseconds; ATTACH_AUTO does not. The answer stays in
+ * `features`.
+ */
 bool attach_mode_works(struct features *features, enum attach_mode mode);
 
-/* Tries what it has to, and no modes that are worse than one that works. */
+/* Makes the plan. Tries what it has to, and no modes that are worse than one that works. */
 void attach_plan(struct features *features, enum attach_mode wanted, struct attach_plan *out);
 
 #endif

@@ -12,11 +12,11 @@
 #include "user/probe/sites.h"
 #include "user/process/object.h"
 
-/* Enough for the prologue and for finding jumps back into it; longer functions are cut here. */
+/* Enough for the prologue, and to find jumps back into it; longer functions are cut here. */
 #define CODE_MAX 16384
-/* When a symbol has no size. */
+/* The size of a function whose symbol has none. */
 #define CODE_UNSIZED 256
-/* Of one object. */
+/* In one object. */
 #define SITES_MAX 512
 
 static enum probe_role probe_role_of(const struct alloc_fn *fn)
@@ -62,7 +62,7 @@ static unsigned probe_args_read(const struct alloc_fn *fn)
 	return args;
 }
 
-/* The arguments that the cookie names, at the registers where the place has them. */
+/* The argument that the cookie names, by the register that has it at the place. */
 static uint8_t probe_arg_at(const struct place *place, uint8_t arg)
 {
 	return arg ? place->arg_at[arg - 1] : 0;
@@ -85,8 +85,8 @@ static bool probe_has_mmap(const struct provider *provider)
 }
 
 /*
- * Is it the C++ library itself? Its operator new calls malloc for the block that it returns and for
- * nothing else; what a program puts in its place may keep books.
+ * Is it the C++ library itself? Its operator new calls malloc only for the block that it returns. A
+ * program's own may keep books.
  */
 static bool probe_is_cxx_library(const struct object *object)
 {
@@ -112,7 +112,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 					.null_skippable = f->op == OP_FREE && f->ptr_arg == 1};
 	size_t want = fn->size ? fn->size : CODE_UNSIZED;
 	/*
-	 * A call that has no return probe costs its return in any case; as each is entered, none
+	 * A call without a return probe costs its return in any case. Each call is entered, so none
 	 * ends another one's.
 	 */
 	union probe_cookie cookie = {.op = f->op,
@@ -138,7 +138,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 	probe->cookie = cookie.value;
 }
 
-/* On the very instruction that is there for it: a nop. */
+/* Sits on the very instruction that is there for it: a nop. */
 static void probe_init_usdt(struct probe *probe, const struct provider_fn *fn)
 {
 	*probe = (struct probe){
@@ -184,7 +184,7 @@ static void probe_add_site(struct probe_set *set, const struct provider_fn *fn, 
 	set->site_count++;
 }
 
-/* The returns of one probe's function; false when it has to go without probes. */
+/* Adds the return sites of one probe's function; false when it has to go without probes. */
 static bool probe_add_sites(struct probe_set *set, struct sites *sites, struct probe *probe,
 			    const char **reason)
 {
@@ -229,8 +229,8 @@ static bool probe_has_role(const struct probe_set *set, enum probe_role role)
 }
 
 /*
- * Finds the returns of the functions that must not have a return probe, and takes out those whose
- * returns are not known.
+ * Finds the return sites of functions that must not have a return probe. Takes functions out whose
+ * returns are unknown.
  */
 static int probe_find_sites(struct probe_set *set)
 {

@@ -9,8 +9,8 @@
 #include "user/probe/returns_step.h"
 
 /*
- * operator new with all that it jumps to has some 200 instructions; what has more than this is no
- * allocator's fast path.
+ * operator new with all that it jumps to has some 200 instructions; a function with more than this
+ * is no allocator's fast path.
  */
 #define INSTRUCTIONS_MAX 4096
 #define PATHS_MAX	 512
@@ -27,7 +27,7 @@ struct walk {
 	struct decoder *decoder; /* NULL: aarch64 */
 	struct returns *out;
 	size_t instructions, paths;
-	uint64_t path[PATHS_MAX]; /* beginnings of code to be followed yet */
+	uint64_t path[PATHS_MAX]; /* beginnings of code still to be followed */
 	struct seen seen[SEEN_SIZE];
 };
 
@@ -57,7 +57,7 @@ static int returns_add_path(struct walk *w, uint64_t vaddr)
 	return 0;
 }
 
-/* A jump that leaves this path: what becomes of it. */
+/* Follows a jump that leaves this path, or not. */
 static int returns_follow(struct walk *w, const struct step *step)
 {
 	uint64_t vaddr = step->target;
@@ -84,7 +84,7 @@ static int returns_add_site(struct walk *w, uint64_t vaddr)
 	return 0;
 }
 
-/* One instruction. 1: goes on behind it; 0: the path ends here. */
+/* Looks at one instruction. 1: goes on behind it; 0: the path ends here. */
 static int returns_look_at(struct walk *w, uint64_t vaddr, const struct step *step)
 {
 	int err;
@@ -139,8 +139,8 @@ static int returns_walk_path(struct walk *w, uint64_t vaddr)
 			return 0;
 		if (vaddr >= end)
 			/*
-			 * Behind a call that never returns there is nothing; else this is no code
-			 * as compilers make it.
+			 * Behind a call that never returns there is nothing. Otherwise no compiler
+			 * made this code.
 			 */
 			return after_call ? 0
 					  : returns_give_up(w, "runs on into the next function");
@@ -162,7 +162,7 @@ static int returns_walk_path(struct walk *w, uint64_t vaddr)
 }
 
 /*
- * Is a site a part of another instruction too? Both are executed then, and a breakpoint in the one
+ * Is a site also a part of another instruction? Both are executed then, and a breakpoint in one
  * would change the other.
  */
 static bool returns_overlapped(struct walk *w, uint64_t site)

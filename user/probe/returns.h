@@ -2,14 +2,14 @@
 /*
  * The `ret` instructions at which a call of a function can end. A return probe replaces the return
  * address on the stack by the kernel's trampoline, for which a C++ unwinder finds no frame
- * description: an exception that passes it terminates the program. Functions that an exception may
+ * description. An exception that passes it terminates the program. Functions that an exception may
  * leave get plain probes on their `ret` instructions instead.
  *
- * They are found by following the code from the entry: both ways at conditional jumps, along direct
- * jumps (also into other functions: a tail call returns for its caller), past calls. Code behind a
- * call that never returns may belong to no call of this function; a `ret` found there is one all
- * the same, and a hit that ends no known call is ignored. What cannot be followed for certain (a
- * jump through a table) makes the answer "not known".
+ * The search follows the code from the entry: both ways at conditional jumps, along direct jumps,
+ * past calls. Direct jumps may lead into other functions: a tail call returns for its caller. Code
+ * behind a call that never returns may belong to no call of this function. A `ret` found there
+ * counts all the same: a hit that ends no known call is ignored. A jump that cannot be followed for
+ * certain (through a table) makes the answer "not known".
  */
 #ifndef MEMLEAKBPF_PROBE_RETURNS_H
 #define MEMLEAKBPF_PROBE_RETURNS_H
@@ -22,21 +22,20 @@
 
 #define RETURNS_MAX 48 /* sites of one function */
 
-/* What a jump out of the code at hand leads to. */
+/* Where a jump out of the code at hand leads. */
 enum returns_target {
 	RETURNS_CODE,	 /* code at *vaddr, to be followed */
-	RETURNS_PROBED,	 /* a function that has a return probe of its own: nothing to do */
-	RETURNS_UNKNOWN, /* another object's code, or cannot be told */
+	RETURNS_PROBED,	 /* a function with a return probe of its own: nothing to do */
+	RETURNS_UNKNOWN, /* another object's code, or unknown */
 };
 
-/* Where the code comes from. Addresses are link-time virtual addresses. */
+/* The source of the code. Addresses are link-time virtual addresses. */
 struct returns_source {
-	/* Reads up to `size` bytes of code; how many there were, 0 where there is no code. */
-	size_t (*read)(void *ctx, uint64_t vaddr, uint8_t *code, size_t size);
 	/*
-	 * The end of the function that vaddr is in: where the next one begins. UINT64_MAX: not
-	 * known.
+	 * Reads up to `size` bytes of code. Returns how many there were; 0 where there is no code.
 	 */
+	size_t (*read)(void *ctx, uint64_t vaddr, uint8_t *code, size_t size);
+	/* The end of the function around vaddr: where the next one begins. UINT64_MAX: unknown. */
 	uint64_t (*end)(void *ctx, uint64_t vaddr);
 	/* Where a direct jump to *vaddr leads: through a PLT entry perhaps. */
 	enum returns_target (*jump)(void *ctx, uint64_t *vaddr);
@@ -48,13 +47,13 @@ struct returns_source {
 struct returns {
 	uint64_t sites[RETURNS_MAX]; /* addresses of the instructions, ascending */
 	size_t count;
-	const char *reason; /* why they are not known; static string */
+	const char *reason; /* why the sites are not known; static string */
 };
 
 /*
  * Finds the sites of the function at `vaddr`. 0; -ENOTSUP when they cannot be told (out->reason
- * says why, not logged); -ENOMEM. A function that ends by tail calls to RETURNS_PROBED only has
- * none.
+ * says why, not logged); -ENOMEM. A function that only ends by tail calls to RETURNS_PROBED has no
+ * sites.
  */
 int returns_find(const struct returns_source *source, uint64_t vaddr, struct returns *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One instruction, as far as the flow of control goes. Internal to returns*.c. */
+/* One instruction's effect on the flow of control. Internal to returns*.c. */
 #ifndef MEMLEAKBPF_PROBE_RETURNS_STEP_H
 #define MEMLEAKBPF_PROBE_RETURNS_STEP_H
 
@@ -9,10 +9,10 @@
 enum step_kind {
 	STEP_NEXT, /* goes on behind it */
 	STEP_NOP,
-	STEP_CALL,   /* the same, unless what is called never returns */
+	STEP_CALL,   /* goes on behind it, unless the called function never returns */
 	STEP_BRANCH, /* goes on behind it or at `target` */
 	STEP_JUMP,
-	STEP_JUMP_THROUGH, /* to where the pointer stored at `target` leads */
+	STEP_JUMP_THROUGH, /* to the address stored at `target` */
 	STEP_RETURN,
 	STEP_STOP, /* never executed on purpose: ud2, int3, hlt, udf, brk */
 	STEP_JUMP_UNKNOWN,
@@ -26,7 +26,7 @@ struct step {
 	uint64_t target;
 };
 
-#define STEP_BYTES 16 /* as many as the longest instruction has, at least */
+#define STEP_BYTES 16 /* at least as many as the longest instruction has */
 
 struct decoder; /* x86_64 only */
 

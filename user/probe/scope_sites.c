@@ -84,8 +84,8 @@ static void scope_read_code(struct scope_code *code)
 }
 
 /*
- * Jumps within the function lead to instructions. Where one does not, this is not the code that it
- * was taken for, and a probe could end up in the middle of something.
+ * Do all jumps within the function lead to instructions? If not, we have taken this for the wrong
+ * code, and a probe could end up in the middle of something.
  */
 static bool scope_code_is_consistent(const struct scope_code *code)
 {
@@ -102,7 +102,7 @@ static bool scope_code_is_consistent(const struct scope_code *code)
 	return true;
 }
 
-/* `entry`: which of the set's probes is the function's entry. */
+/* `entry`: the index of the probe at the function's entry. */
 static int scope_take_sites(struct probe_set *set, size_t entry, const struct scope_code *code)
 {
 	const struct provider_fn *fn = set->probes[entry].fn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the calls of a function that is a scope end: its `ret` instructions, and its jumps to other
- * functions. Unlike returns_find(), which must know them all or give up, this takes what there is: a
- * return that is not seen is found out later, by the stack pointer (bpf/scope.h).
+ * Where the calls of a scope's function end: its `ret` instructions, and its jumps to other
+ * functions. returns_find() must know them all or give up; this takes those that it finds. The
+ * stack pointer later shows a return that was missed (bpf/scope.h).
  */
 #ifndef MEMLEAKBPF_PROBE_SCOPE_SITES_H
 #define MEMLEAKBPF_PROBE_SCOPE_SITES_H

@@ -18,7 +18,7 @@ struct sites {
 	const struct provider *provider;
 	Elf *elf; /* NULL: the file cannot be read as ELF any more */
 	struct bounds *bounds;
-	const struct provider_fn *fn; /* whose returns are looked for */
+	const struct provider_fn *fn; /* the function whose returns we look for */
 	uint64_t fn_vaddr;
 };
 
@@ -66,7 +66,7 @@ static uint64_t sites_function_end(void *ctx, uint64_t vaddr)
 	return vaddr >= s->fn_vaddr && vaddr < symbol_end && symbol_end < end ? symbol_end : end;
 }
 
-/* Has it a return probe? Those that exceptions can leave have none. */
+/* Has the function a return probe? Functions that exceptions can leave have none. */
 static bool sites_has_return_probe(const struct alloc_fn *fn)
 {
 	return !fn->throws && fn->op != OP_FREE && fn->op != OP_MUNMAP;
@@ -110,8 +110,8 @@ static enum returns_target sites_jump_through(void *ctx, uint64_t *vaddr)
 	if (!symbol.vaddr)
 		return sites_elsewhere(s, symbol.name);
 	/*
-	 * That another object does not define it first is assumed; if one does, the calls are
-	 * counted as lost.
+	 * We assume that no other object defines it first; if one does, the calls are counted as
+	 * lost.
 	 */
 	*vaddr = symbol.vaddr;
 	return sites_at_code(s, symbol.vaddr);
