@@ -28,7 +28,7 @@ bool gate_has_guards(const struct maps *maps)
 	return false;
 }
 
-/* What is filled in for a process, in a copy of the code. */
+/* Clears the bytes, in a copy of the code, that are filled in for a process. */
 static void below_clear_filled(uint8_t *code)
 {
 	size_t count;
@@ -52,7 +52,7 @@ static void below_clear_filled(uint8_t *code)
 	}
 }
 
-/* Is the file's code this version's, so that its table says where what is? */
+/* Is the file's code this version's, so that our table tells its layout? */
 static bool below_is_ours(int file)
 {
 	uint8_t *there, *ours;
@@ -99,7 +99,7 @@ int gate_below(pid_t pid, const struct maps *maps, const struct mapping *gate, i
 	if (!stub || !below_is_ours(file))
 		return refuse(reason, -EBUSY,
 			      "another version's gate is in it, which may stand before guards");
-	/* What the first instruction is in the room has as many bytes as it has in the function. */
+	/* The first instruction has as many bytes in the room as in the function. */
 	remote = (struct iovec){(void *)(uintptr_t)(gate->start + stub->room + kept), sizeof(jump)};
 	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(jump))
 		return refuse(reason, -ESRCH, "its memory cannot be read");

@@ -26,7 +26,10 @@ static bool displace_reads(const cs_x86_op *op, unsigned reg)
 	       (decode_register(op->mem.base) == reg || decode_register(op->mem.index) == reg);
 }
 
-/* It loads a register that holds nothing yet, from something else: the second time as the first. */
+/*
+ * Does it load a register that holds nothing yet, from a source that it leaves alone? Then the
+ * second run does the same as the first.
+ */
 static bool displace_repeats_load(const cs_x86 *x86, unsigned arguments)
 {
 	unsigned to;
@@ -37,7 +40,7 @@ static bool displace_repeats_load(const cs_x86 *x86, unsigned arguments)
 	return to > arguments && !displace_reads(&x86->operands[1], to);
 }
 
-/* Clears a register: xor %eax,%eax. */
+/* Does it clear a register: xor %eax,%eax? */
 static bool displace_clears(const cs_x86 *x86, unsigned arguments)
 {
 	const cs_x86_op *op = x86->operands;
@@ -178,7 +181,10 @@ uint64_t displace_jump_target(const uint8_t jump[static DISPLACE_JUMP], uint64_t
 	return address + DISPLACE_JUMP + (uint64_t)(int64_t)distance;
 }
 
-/* The branch with an offset of four bytes, to where it goes now. The length or -ERANGE. */
+/*
+ * Writes the branch with an offset of four bytes, to its present target. Returns the length or
+ * -ERANGE.
+ */
 static int displace_write_branch(const cs_insn *insn, uint64_t target, uint64_t address,
 				 uint8_t *to)
 {
@@ -196,9 +202,9 @@ static int displace_write_branch(const cs_insn *insn, uint64_t target, uint64_t 
 }
 
 /*
- * A call returns to where it always did, behind the jump (it is the last displaced instruction: with
- * it there is room for the jump): no return address is ever in the room. lea -8(%rsp),%rsp;
- * movl $,(%rsp); movl $,4(%rsp); jmp. The length or -ERANGE.
+ * Writes a call that returns to where it always did, behind the jump: no return address is ever in
+ * the room. (It is the last displaced instruction: with it there is room for the jump.) lea
+ * -8(%rsp),%rsp; movl $,(%rsp); movl $,4(%rsp); jmp. Returns the length or -ERANGE.
  */
 static int displace_write_call(const struct decoder *d, uint64_t address, uint8_t *to)
 {
@@ -217,7 +223,7 @@ static int displace_write_call(const struct decoder *d, uint64_t address, uint8_
 	return err ? err : (int)(p - to) + DISPLACE_JUMP;
 }
 
-/* The length or -ERANGE. */
+/* Returns the length or -ERANGE. */
 static int displace_write_insn(const struct decoder *d, uint64_t address, uint8_t *to)
 {
 	const cs_x86 *x86 = decode_operands(d);
@@ -242,7 +248,7 @@ static int displace_write_insn(const struct decoder *d, uint64_t address, uint8_
 	return insn->size;
 }
 
-/* The first `end` bytes of the function, and a jump to `onward`. */
+/* Writes the first `end` bytes of the function, and a jump to `onward`. */
 static int displace_write_until(const struct displace_request *request, uint32_t end,
 				uint64_t onward, uint64_t address, uint8_t room[DISPLACE_ROOM_MAX])
 {
@@ -288,8 +294,8 @@ static bool displace_is_branch(const uint8_t *text, size_t at)
 }
 
 /*
- * The distance is looked at first: of a million hardly one fits, where each tenth byte could be an opcode.
- * There are megabytes, for each function of each process: most of what a gate costs us.
+ * Looks at the distance first: hardly one of a million fits, while each tenth byte could be an
+ * opcode. There are megabytes, for each function of each process: most of what a gate costs us.
  */
 static bool displace_text_enters(const uint8_t *text, size_t size, uint64_t address, uint64_t first,
 				 uint64_t last)
@@ -306,7 +312,7 @@ static bool displace_text_enters(const uint8_t *text, size_t size, uint64_t addr
 	return false;
 }
 
-/* A direct branch of the function itself, of any length. -1: no memory. */
+/* Does a direct branch of the function itself, of any length, go there? -1: no memory. */
 static int displace_enters_itself(const struct displace_request *request, uint64_t first,
 				  uint64_t last)
 {

@@ -15,7 +15,7 @@
 #include "user/process/proc.h"
 #include "user/process/program_memory.h"
 
-/* Sites of one function at most. */
+/* Of one function. */
 #define SITES_MAX 3
 
 struct gate {
@@ -23,7 +23,7 @@ struct gate {
 	struct gate_part *parts;
 	size_t count;
 	bool exact;
-	uint64_t on; /* what turns the stubs on: gate_header.mean_ln2 */
+	uint64_t on; /* turns the stubs on: gate_header.mean_ln2 */
 	struct gate_site *sites;
 	size_t site_count;
 	char path[32];
@@ -85,7 +85,7 @@ int gate_open(const struct gate_request *request, struct gate **out, char reason
 		      ?: gate_find_leftovers(gate->pages.memory, request->functions, gate->parts,
 					     gate->count, reason);
 	gate->pages.hold = gate_has_threads(request->pid) ? NULL : request->hold;
-	/* Where threads run, nothing must go through the stubs while their data is made new. */
+	/* While threads run, nothing must go through the stubs when their data is made new. */
 	if (!err && !gate->pages.hold)
 		err = gate_clear_leftovers(request->pid, gate->parts, gate->count, &gate->pause_ns,
 					   reason);
@@ -119,7 +119,9 @@ uint64_t gate_pause_ns(const struct gate *gate)
 	return gate->pause_ns > gate->pages.pause_ns ? gate->pause_ns : gate->pages.pause_ns;
 }
 
-/* The switch of the stubs, and the jumps: all or nothing, while every thread stands still. */
+/*
+ * Writes the switch of the stubs, and the jumps: all or nothing, while every thread stands still.
+ */
 static int gate_write_jumps(struct gate *gate, bool there, char reason[static REASON_MAX])
 {
 	_cleanup_free_ struct stop_piece *pieces = calloc(gate->count + 1, sizeof(*pieces));
@@ -136,7 +138,7 @@ static int gate_write_jumps(struct gate *gate, bool there, char reason[static RE
 		struct stop_piece *piece = &pieces[i + 1];
 
 		*piece = (struct stop_piece){.address = part->jump_at, .length = DISPLACE_JUMP};
-		/* On the jump's first byte a thread may stand. */
+		/* A thread may stand on the jump's first byte. */
 		if (there) {
 			piece->from = part->jump_at + 1;
 			piece->to = part->jump_at + part->function.plan.length;
@@ -168,7 +170,9 @@ int gate_start(struct gate *gate, char reason[static REASON_MAX])
 			gate->pause_ns = monotonic_ns() - gate->held_ns;
 		gate->pages.hold = NULL;
 	}
-	/* Jumps may stand there all the same: their pages must stay, and the next gate finds both. */
+	/*
+	 * Jumps may stand there all the same. Their pages must stay, and the next gate finds both.
+	 */
 	if (err == -ECANCELED || err == -ENOTRECOVERABLE)
 		gate->pages.fresh = false;
 	return err;

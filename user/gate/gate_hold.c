@@ -11,16 +11,16 @@
 #include "user/process/proc.h"
 
 /*
- * A thread stands still for that long at most, should everything go wrong; with a hold … With less than
- * one share left of that it goes on for a moment, and is held anew.
+ * A thread stands still for HOLD_NS at most, should everything go wrong; with a hold for
+ * LONG_HOLD_NS. With less than SHARE_NS left the process goes on for a moment, and is held anew.
  */
 #define HOLD_NS	     NS_PER_S
 #define LONG_HOLD_NS (4 * NS_PER_S)
 #define SHARE_NS     (2 * NS_PER_S)
 
 /*
- * So many holds at most; and so long between two of them, at first, where the first one was not enough: a machine that
- * is too busy now is so for a while, and the process gets what it can meanwhile.
+ * So many holds at most. The first break between two has BREAK_NS, each later one is longer. A
+ * machine that is too busy stays so for a while, and the process gets what it can meanwhile.
  */
 #define TRIES	     4
 #define BREAK_NS     (100 * NS_PER_MS)
@@ -52,7 +52,9 @@ int gate_hold_enter(pid_t pid, struct gate_hold *hold, pid_t loose, struct remot
 	if (*out)
 		return 0;
 	err = remote_begin_with(pid, loose, hold_ns, out, reason);
-	/* While it ran it may have made threads: only now can it make no more. */
+	/*
+	 * Checked again, since it may have made threads while it ran: only now can it make no more.
+	 */
 	if (!err && hold && !gate_has_threads(pid))
 		*hold = (struct gate_hold){.holder = *out, .since_ns = start, .lost = hold->lost};
 	return err;
@@ -73,7 +75,10 @@ uint64_t gate_hold_leave(struct gate_hold *hold, struct remote *remote, bool fai
 
 bool gate_hold_again(int err, int tries)
 {
-	/* What forbids it since a try before may be over as soon: it is frozen, or somebody else holds it. */
+	/*
+	 * The obstacle is new since an earlier try and may be over as soon: a freezer, or another
+	 * holder.
+	 */
 	bool late = err == -ETIMEDOUT || err == -ECANCELED || (err == -EPERM && tries > 1);
 	uint64_t pause_ns = BREAK_NS;
 	struct timespec pause;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The process itself makes the file and maps it, by system calls that one of its threads is made to
- * do (user/freeze/remote.h): a file from outside could not be named to it in every container, and this
- * one is its own, so that a probe in it is in no other process.
+ * do (user/freeze/remote.h). Not every container has a name for a file from outside. This file is
+ * the process's own, so a probe in it is in no other process.
  */
 #include "user/gate/gate_pages.h"
 
@@ -32,7 +32,7 @@
 #define WIPE_ON_FORK	 18
 #define FIXED_NO_REPLACE 0x100000
 
-/* The other threads, while one makes the calls. */
+/* The other threads stand still for so long, while one makes the calls. */
 #define OTHERS_HOLD_NS (100 * NS_PER_MS)
 
 #define DATA_SIZE (GATE_SIZE - GATE_HEADER)
@@ -42,10 +42,10 @@ struct pages_making {
 	const struct gate_part *parts;
 	struct gate_pages *pages;
 	struct remote *remote;
-	uint8_t *code; /* GATE_CODE_SIZE, and as much for what is read */
-	uint64_t on;   /* what turns them on */
+	uint8_t *code; /* GATE_CODE_SIZE, and as much for code that is read */
+	uint64_t on;   /* turns the stubs on */
 	uint64_t seed; /* of the last header that was written */
-	/* What a try before may have left: data without code, with that header. 0: none. */
+	/* An earlier try may have left data without code here, with that header. 0: it has not. */
 	uint64_t left, left_seed;
 	int (*get)(struct pages_making *m);
 	char *reason;
@@ -57,7 +57,7 @@ static int pages_call(struct pages_making *m, const char *what, long *result, lo
 	return remote_call_must(m->remote, what, number, arguments, result, m->reason);
 }
 
-/* In the process; the number there. */
+/* Makes the file in the process; *number is its number there. */
 static int pages_make_file(struct pages_making *m, long *number)
 {
 	uint64_t arguments[6] = {remote_scratch(m->remote), MFD_CLOEXEC | MFD_WITH_EXEC};
@@ -68,7 +68,10 @@ static int pages_make_file(struct pages_making *m, long *number)
 	err = remote_call(m->remote, SYS_memfd_create, arguments, number, m->reason);
 	if (err || *number >= 0)
 		return err;
-	/* Older kernels do not know the flag; with vm.memfd_noexec=2 it is refused, not execution. */
+	/*
+	 * Older kernels do not know the flag; with vm.memfd_noexec=2 the flag is refused, not
+	 * execution.
+	 */
 	arguments[1] = MFD_CLOEXEC;
 	return pages_call(m, "make a file in memory", number, SYS_memfd_create, arguments);
 }
@@ -84,7 +87,7 @@ static int pages_open_file(struct pages_making *m, long number)
 			      file == -EBUSY ? "it has another one in its place by now"
 					     : strerror(-file));
 	pages->file = file;
-	/* Before there is anything that another tool could take over. */
+	/* Locks it before there is anything that another tool could take over. */
 	if (owner_take(pages->file))
 		return refuse(m->reason, -EBUSY, "its file in memory cannot be locked");
 	if (ftruncate(pages->file, GATE_CODE_SIZE) ||
@@ -111,7 +114,7 @@ static int pages_unmap(struct pages_making *m, uint64_t address, uint64_t size)
 	return remote_call(m->remote, SYS_munmap, arguments, &result, reason);
 }
 
-/* Of a thread that has gone on nothing is known but what has been mapped: the next try sees to it. */
+/* Of a thread that has gone on we know only what has been mapped: the next try unmaps that. */
 static void pages_unmap_data(struct pages_making *m)
 {
 	if (pages_unmap(m, m->pages->address + GATE_HEADER, DATA_SIZE)) {
@@ -121,8 +124,8 @@ static void pages_unmap_data(struct pages_making *m)
 }
 
 /*
- * What it may have left, of this very program: data that has our header, and no code, by which it would be a gate that
- * can be taken over.
+ * Unmaps what an earlier try may have left in this very program: data with our header, and no code.
+ * With code it would be a gate that another tool can take over.
  */
 static void pages_unmap_left(struct pages_making *m)
 {
@@ -140,7 +143,7 @@ static void pages_unmap_left(struct pages_making *m)
 	maps_free(maps);
 }
 
-/* `flags`: FIXED_NO_REPLACE, which kernels before 4.17 take for a wish; or MAP_FIXED. */
+/* `flags`: MAP_FIXED; or FIXED_NO_REPLACE, which is only a hint for kernels before 4.17. */
 static int pages_map_code(struct pages_making *m, long number, uint64_t flags)
 {
 	const uint64_t arguments[6] = {m->pages->address,   GATE_CODE_SIZE,   PROT_READ | PROT_EXEC,
@@ -148,7 +151,10 @@ static int pages_map_code(struct pages_making *m, long number, uint64_t flags)
 	long result;
 	int err = 0;
 
-	/* Another thread may have put another file in its place: over code that is in use nothing else may come. */
+	/*
+	 * Another thread may have put another file in its place; no other file may be mapped over
+	 * code that is in use.
+	 */
 	if (!owner_is_number(m->pages->memory, number, m->pages->file))
 		err = refuse(m->reason, -EBUSY, "it has another file in the place of its new one");
 	err = err ?: pages_call(m, "map code", &result, SYS_mmap, arguments);
@@ -161,7 +167,7 @@ static int pages_map_code(struct pages_making *m, long number, uint64_t flags)
 	return refuse(m->reason, -EEXIST, "it maps things too fast");
 }
 
-/* Everything but the switch, which is off. */
+/* Writes all of the header; the switch is off. */
 static int pages_write_header(struct pages_making *m)
 {
 	struct gate_header header;
@@ -169,7 +175,7 @@ static int pages_write_header(struct pages_making *m)
 
 	gate_header_init(&header, m->request->mean);
 	header.level = m->request->level;
-	/* Of exact stubs any value will do. */
+	/* For exact stubs any value will do. */
 	m->on = m->request->mean ? header.mean_ln2 : 1;
 	header.mean_ln2 = 0;
 	m->seed = header.seed;
@@ -178,7 +184,7 @@ static int pages_write_header(struct pages_making *m)
 	return err ? refuse(m->reason, err, "its memory cannot be written: %s", strerror(-err)) : 0;
 }
 
-/* With its header: what has that is ours. */
+/* Maps the data with its header, by which we know it as ours. */
 static int pages_map_data(struct pages_making *m)
 {
 	uint64_t at = m->pages->address + GATE_HEADER;
@@ -206,9 +212,10 @@ static int pages_map_data(struct pages_making *m)
 }
 
 /*
- * At pages->address, where nothing is. The code comes last, since a gate is known by it: of a tool that
- * is killed in between nothing is taken over, and all data that is taken over is wiped in children. Where the
- * header is empty it is a child's, and another tool would have its own code over it.
+ * Makes the pages at pages->address, where nothing is. The code comes last, since a gate is known
+ * by it: nobody takes over the pages of a tool that was killed in between. All data that is taken
+ * over is wiped in children. An empty header means a child's, over which another tool would map its
+ * own code.
  */
 static int pages_make(struct pages_making *m)
 {
@@ -230,8 +237,8 @@ static int pages_make(struct pages_making *m)
 }
 
 /*
- * Nothing goes through the stubs: what is in the data is of no use any more. The header is never empty meanwhile, as
- * pages_make() has it.
+ * Nothing goes through the stubs, so the data is of no use any more. The header is never empty
+ * meanwhile: see pages_make().
  */
 static int pages_empty_data(struct pages_making *m)
 {
@@ -244,8 +251,8 @@ static int pages_empty_data(struct pages_making *m)
 }
 
 /*
- * A forked child maps its parent's file, with the parent's breakpoints in it. It gets its own over
- * it, with the same code: a thread may be in it.
+ * A forked child maps its parent's file, with the parent's breakpoints in it. It gets its own file
+ * over that, with the same code: a thread may be in it.
  */
 static int pages_replace(struct pages_making *m)
 {
@@ -260,7 +267,7 @@ static int pages_replace(struct pages_making *m)
 	return err ?: pages_empty_data(m);
 }
 
-/* Has the mapping the very code that this gate is to have? */
+/* Has the mapping exactly the code that this gate is to have? */
 static bool pages_fit(struct pages_making *m, const struct mapping *mapping, int file)
 {
 	uint8_t *there = m->code + GATE_CODE_SIZE;
@@ -270,7 +277,7 @@ static bool pages_fit(struct pages_making *m, const struct mapping *mapping, int
 	       !memcmp(there, m->code, GATE_CODE_SIZE);
 }
 
-/* Or what lies there is the program's, which may have unmapped the rest, or nothing. */
+/* Is the data still there? The program may have unmapped it, or have something of its own there. */
 static bool pages_has_data(const struct maps *maps, const struct mapping *code)
 {
 	const struct mapping *data = maps_find(maps, code->start + GATE_HEADER);
@@ -280,7 +287,7 @@ static bool pages_has_data(const struct maps *maps, const struct mapping *code)
 	       !data->shared && !data->ino;
 }
 
-/* An earlier gate's pages, if there are such that can be used again. */
+/* Finds an earlier gate's pages that can be used again. */
 static bool pages_find(struct pages_making *m, const struct maps *maps)
 {
 	for (size_t i = 0; i < maps_count(maps); i++) {
@@ -340,9 +347,9 @@ static int pages_count_running(void *ctx, pid_t tid)
 }
 
 /*
- * Where more threads run than there are processors, the one that makes the calls would wait for its
- * turn among the others in the midst of them: 50 ms at a time were seen with 64. So they are held
- * as well. NULL: they need not be, or cannot.
+ * If more threads run than there are processors, the one that makes the calls would wait for its
+ * turn in the midst of them. 50 ms at a time were seen with 64. So the others are held as well.
+ * NULL: they need not be, or cannot.
  */
 static struct stop *pages_stop_others(const struct pages_making *m)
 {
@@ -375,7 +382,9 @@ static void pages_end(struct pages_making *m, struct stop *others, int err)
 	stop_free(others);
 }
 
-/* What was seen from outside: another tool may have unmapped it since, or have its own there. */
+/*
+ * Checks what we saw from outside: another tool may have unmapped it since, or have its own there.
+ */
 static int pages_check_found(const struct pages_making *m)
 {
 	return m->get == pages_make || gate_pages_are_ours(m->pages)
@@ -388,14 +397,14 @@ static int pages_get(struct pages_making *m)
 	struct stop *others = NULL;
 	int err;
 
-	/* Of a try before: what that has made all of is nobody's, and found. */
+	/* An earlier try's file: its whole pages are nobody's now, and will be found. */
 	gate_pages_close(m->pages);
 	err = pages_choose(m);
 	if (err)
 		return err;
-	/* Or the pause would be as long as others on a busy machine let it be. */
+	/* Otherwise other threads on a busy machine decide how long the pause is. */
 	run_first(true);
-	/* It may stand still already, for what comes before this gate. */
+	/* The process may stand still already, for earlier parts than this gate. */
 	err = gate_hold_enter(m->pages->pid, m->pages->hold, m->pages->loose, &m->remote,
 			      m->reason);
 	if (!err) {
@@ -447,7 +456,7 @@ int gate_pages_write_level(const struct gate_pages *pages, uint64_t level)
 
 	if (level > GATE_LEVEL_MAX)
 		return -EINVAL;
-	/* Of its bytes only one is ever anything but 0, so that half a write is none. */
+	/* Only one of its bytes is ever anything but 0, so half a write does no harm. */
 	return program_memory_write(&pages->program, at, &level, sizeof(level));
 }
 
@@ -460,7 +469,7 @@ void gate_pages_remove(struct gate_pages *pages)
 		gate_hold_end(pages->hold);
 	if (!pages->fresh || gate_hold_enter(pages->pid, NULL, pages->loose, &m.remote, reason))
 		return;
-	/* Or it has become another program, which may have something there. */
+	/* Otherwise it has become another program, which may have something there. */
 	if (gate_pages_are_ours(pages))
 		pages_unmap(&m, pages->address, GATE_SIZE);
 	gate_hold_leave(NULL, m.remote, false, &pages->loose);

@@ -26,7 +26,7 @@ static void hole_try(struct hole_search *s, uint64_t address)
 }
 
 /*
- * What is mapped below it may grow up into the hole: the heap, which begins somewhere behind the
+ * The mapping below may grow up into the hole: the heap, which begins somewhere behind the
  * program's data when there is none yet.
  */
 static bool hole_is_for_heap(const struct mapping *below, const struct mapping *first)

@@ -8,7 +8,7 @@
 #include "user/base/util.h"
 #include "user/gate/decode.h"
 
-/* Jumps to jumps, and instructions that are looked at for one function (some 1 us each). */
+/* Jumps to jumps; and instructions looked at for one function (some 1 us each). */
 #define LEADS_HOPS	   8
 #define LEADS_INSTRUCTIONS 20000
 
@@ -36,8 +36,8 @@ static void leads_seek(struct decoder *d, const struct leads_object *object, uin
 }
 
 /*
- * A slot of the PLT that has not been bound yet leads back into the PLT: to the push of its number,
- * behind which the dynamic linker is called.
+ * An unbound slot of the PLT leads back into the PLT: to the push of its number, behind which the
+ * dynamic linker is called.
  */
 static bool leads_is_unbound(const struct leads_object *object, uint64_t address)
 {
@@ -52,7 +52,7 @@ static bool leads_is_unbound(const struct leads_object *object, uint64_t address
 	return left && code[0] == 0x68;
 }
 
-/* jmp *slot(%rip), as in the PLT: where it goes from now on. */
+/* jmp *slot(%rip), as in the PLT: finds its target from now on. */
 static bool leads_by_slot(const struct decoder *d, const struct leads_object *object, uint64_t *to)
 {
 	const cs_x86_op *op = decode_operands(d)->operands;
@@ -64,7 +64,7 @@ static bool leads_by_slot(const struct decoder *d, const struct leads_object *ob
 	       !(leads_has(object, *to) && leads_is_unbound(object, *to));
 }
 
-/* One hop from the instruction decoded last, to *to; NULL: done, or why not. */
+/* Makes one hop from the instruction decoded last, to *to. NULL: done, or why not. */
 static const char *leads_hop(struct decoder *d, const struct leads_object *object, uint64_t *to)
 {
 	if (!leads_by_slot(d, object, to)) {
@@ -75,7 +75,7 @@ static const char *leads_hop(struct decoder *d, const struct leads_object *objec
 	return leads_has(object, *to) ? NULL : "it is a jump to another object";
 }
 
-/* Of the PLT with endbr64, the second instruction is the jump. */
+/* Is it a jump? In a PLT with endbr64 the second instruction is. */
 static bool leads_is_jump(struct decoder *d)
 {
 	return decode(d) &&
@@ -116,9 +116,9 @@ struct leads_walk {
 	uint8_t *seen;	/* a bit for each byte of the text */
 	uint64_t *todo; /* a stack of addresses */
 	size_t depth, capacity;
-	unsigned left; /* of patience */
+	unsigned left; /* instructions that may still be looked at */
 	uint32_t writes;
-	bool outside; /* it calls what is not in the text */
+	bool outside; /* it calls code outside of the text */
 
 	/* Calls are not followed, but compared with these; NULL: they are followed. */
 	const uint64_t *entries;
@@ -127,7 +127,7 @@ struct leads_walk {
 	bool entry;
 };
 
-/* Where that goes in the end, an entry? */
+/* Does the address lead to an entry in the end? */
 static bool leads_is_entry(const struct leads_walk *w, uint64_t address)
 {
 	const char *why;
@@ -165,7 +165,7 @@ static int leads_push(struct leads_walk *w, uint64_t address, bool call)
 	return 0;
 }
 
-/* Is it the first time that somebody comes here? */
+/* Marks the address. Is this the first visit? */
 static bool leads_mark(struct leads_walk *w, uint64_t address)
 {
 	uint64_t offset = address - w->object->address;
@@ -176,7 +176,7 @@ static bool leads_mark(struct leads_walk *w, uint64_t address)
 	return !seen;
 }
 
-/* The instruction decoded last. 1: the one behind it comes next; 0: none does; or -ENOMEM. */
+/* Takes the instruction decoded last. 1: the one behind it comes next; 0: none does; or -ENOMEM. */
 static int leads_step(struct leads_walk *w)
 {
 	const struct decoder *d = &w->d;
@@ -192,7 +192,7 @@ static int leads_step(struct leads_walk *w)
 	if (leads_by_slot(d, w->object, &to))
 		return leads_push(w, to, call);
 	if (call || jump) {
-		/* By a pointer: a call may go anywhere, a jump is one of a switch or the PLT's. */
+		/* By a pointer: a call may go anywhere; a jump is a switch's or the PLT's. */
 		w->outside |= call || decode_operands(d)->operands[0].type == X86_OP_MEM;
 		return call;
 	}

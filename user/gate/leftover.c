@@ -22,7 +22,7 @@ static bool leftover_read(pid_t pid, uint64_t address, void *to, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Where a gate has been set up its table of logarithms is there; in a forked child all is zero. */
+/* A gate that was set up has its table of logarithms there; in a forked child all is zero. */
 static bool leftover_is_inherited(pid_t pid, uint64_t address)
 {
 	struct gate_header header;
@@ -32,8 +32,8 @@ static bool leftover_is_inherited(pid_t pid, uint64_t address)
 }
 
 /*
- * Where a probe has been, kernels from 7.2 on give the nop's first bytes back and not all of it: only
- * the first one tells whether a probe is there now.
+ * After a probe, kernels from 7.2 on give back the nop's first bytes and not all of it. Only the
+ * first one tells whether a probe is there now.
  */
 static void leftover_even_sites(const uint8_t *file, uint8_t *memory)
 {
@@ -63,11 +63,11 @@ enum gate_state gate_state_of(pid_t pid, const struct mapping *mapping, int *fil
 	*file = owner_open(pid, mapping->start, GATE_CODE_SIZE);
 	if (leftover_is_inherited(pid, mapping->start))
 		return GATE_IS_INHERITED;
-	/* It may have no probes yet. */
+	/* The owner may have no probes in it yet. */
 	if (*file < 0 || owner_is_other(*file))
 		return GATE_IS_OWNED;
 	code = malloc(2 * GATE_CODE_SIZE);
-	/* Whoever has probes in it has changed the memory, not the file. */
+	/* Probes change the memory, not the file. */
 	same = code && pread(*file, code, GATE_CODE_SIZE, 0) == (ssize_t)GATE_CODE_SIZE &&
 	       leftover_read(pid, mapping->start, code + GATE_CODE_SIZE, GATE_CODE_SIZE);
 	if (same) {
@@ -93,7 +93,7 @@ int gate_look_at_jump(pid_t pid, const struct maps *maps, uint64_t to, uint32_t 
 	return err;
 }
 
-/* Of a jump: is it to a gate's pages that nobody uses? */
+/* Does the jump go to a gate's pages that nobody uses? */
 static int leftover_check_jump(pid_t pid, const struct maps *maps, uint64_t to, uint32_t kept,
 			       uint64_t *below, char reason[static REASON_MAX])
 {
@@ -124,7 +124,7 @@ int gate_read_before(pid_t pid, const struct gate_wanted *function, struct gate_
 
 	if (size > sizeof(memory) || !leftover_read(pid, entry, memory, size))
 		return refuse(reason, -ESRCH, "its memory cannot be read");
-	/* A breakpoint on the first byte may come and go: that is why the instruction stays. */
+	/* A breakpoint on the first byte may come and go: so the instruction stays. */
 	begins = (memory[0] == file[0] || memory[0] == BREAKPOINT) &&
 		 !memcmp(memory + 1, file + 1, kept - 1);
 	ends = !memcmp(memory + kept + DISPLACE_JUMP, file + kept + DISPLACE_JUMP,
@@ -200,7 +200,7 @@ int gate_clear_leftovers(pid_t pid, struct gate_part *parts, size_t count, uint6
 
 /* ---- for probes --------------------------------------------------------------------------- */
 
-/* Where the memory is first other than the file, breakpoints on the first byte aside. */
+/* The first place where memory and file differ, without breakpoints on the first byte. */
 static size_t leftover_first_change(const struct gate_entry *entry, const uint8_t *memory)
 {
 	size_t at = memory[0] == BREAKPOINT;
@@ -210,7 +210,7 @@ static size_t leftover_first_change(const struct gate_entry *entry, const uint8_
 	return at;
 }
 
-/* Where the first change within a jump is: its first byte may be the file's own. */
+/* The beginning of the jump around the first change: its first byte may be the file's own. */
 static size_t leftover_jump_before(const uint8_t *memory, size_t at)
 {
 	for (size_t back = 0; back < DISPLACE_JUMP && back < at; back++) {
@@ -230,7 +230,7 @@ static int leftover_check_guard(const struct gate_entry *entry, char reason[stat
 }
 
 /*
- * 1: a jump that nobody uses, to be taken away by *piece; 0: none of a gate's; or -errno with the
+ * 1: a jump that nobody uses, which *piece takes away; 0: no gate's jump; or -errno with the
  * reason.
  */
 static int leftover_find_jump(pid_t pid, const struct maps *maps, const struct gate_entry *entry,

@@ -54,7 +54,7 @@ int gate_nop_choose(struct gate_nop *out)
 #define BREAKPOINT 0xcc
 #define RET	   0xc3
 #define APART	   64 /* bytes from one to the next, so that each has its cache line */
-/* The least of so many rounds: others want the processor as well. */
+/* Takes the least of so many rounds: other threads want the processor as well. */
 #define ROUNDS	   16
 #define HITS	   16
 
@@ -71,13 +71,13 @@ static const struct {
 
 struct nop_trial {
 	void *code;
-	int event, link; /* of its own, where there is no link for all; or -errno */
+	int event, link; /* its own, without a link for all; or -errno */
 	bool optimised;
 	uint32_t hit_ns;
 };
 
 struct nop_trials {
-	uint8_t *page; /* mapped as a target has it: private, never writable */
+	uint8_t *page; /* mapped like a target's code: private, never writable */
 	char path[32]; /* its file */
 	int file, map, program, link, bin;
 	struct nop_trial of[NOPS];
@@ -101,7 +101,10 @@ static int nop_make_file(struct nop_trials *t)
 		bytes[i * APART + GATE_PROBE] = RET;
 	}
 	t->file = memfd_create("memleakbpf-nop", MFD_CLOEXEC | MFD_EXEC);
-	/* Unknown, or refused by vm.memfd_noexec=2, under which the other may be mapped as code too. */
+	/*
+	 * The flag is unknown, or vm.memfd_noexec=2 refuses it; under that the other may be mapped
+	 * as code too.
+	 */
 	if (t->file < 0)
 		t->file = memfd_create("memleakbpf-nop", MFD_CLOEXEC);
 	if (t->file < 0 || pwrite(t->file, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
@@ -207,8 +210,8 @@ static int nop_link_all(const struct nop_trials *all)
 }
 
 /*
- * A probe of its own, whose event has a link for its program if there is such a thing (5.15), since
- * that can be given up without waiting.
+ * Makes a probe of its own. Its event has a link for the program if the kernel has such (5.15): a
+ * link can be given up without waiting.
  */
 static void nop_link_one(const struct nop_trials *all, size_t i, struct nop_trial *t)
 {
@@ -278,8 +281,8 @@ static void nop_measure(struct nop_trial *t)
 }
 
 /*
- * The first that is optimised, or the last. Not by their times: others that watch system calls make the
- * optimised ones dearer for a while.
+ * The first that is optimised, or the last. Not the fastest: other tools that watch system calls
+ * make optimised ones dearer for a while.
  */
 static int nop_best(struct nop_trials *all, size_t *best, const char **step)
 {
@@ -288,7 +291,10 @@ static int nop_best(struct nop_trials *all, size_t *best, const char **step)
 	for (*best = 0; *best < NOPS; ++*best, t++) {
 		if (!nop_sees_hits(all, t))
 			continue;
-		/* The breakpoint is gone: 6.18 has a call here, 7.3 makes room for a red zone first. */
+		/*
+		 * The breakpoint is gone: 6.18 puts a call here, 7.3 first makes room for a red
+		 * zone.
+		 */
 		t->optimised = *(const volatile uint8_t *)t->code != BREAKPOINT;
 		if (t->optimised || *best == NOPS - 1) {
 			nop_measure(t);
@@ -301,13 +307,13 @@ static int nop_best(struct nop_trials *all, size_t *best, const char **step)
 
 static void nop_trials_end(struct nop_trials *all)
 {
-	/* First, so that nobody has to put the nops back. */
+	/* Unmaps first, so that nobody has to put the nops back. */
 	if (all->page != MAP_FAILED)
 		munmap(all->page, page_size());
 	for (size_t i = 0; i < NOPS; i++) {
 		struct nop_trial *t = &all->of[i];
 
-		/* A link has its event still. */
+		/* A link keeps its event alive. */
 		if (t->link < 0)
 			unkillable_close(t->event);
 		else
@@ -339,8 +345,8 @@ int gate_nop_choose(struct gate_nop *out)
 	if (err)
 		goto out;
 	/*
-	 * Before the file is mapped: a nop that the kernel refuses then gets no breakpoint, without a
-	 * word, where we would have to wait for 80 ms and make others without it.
+	 * Before the file is mapped: a nop that the kernel refuses then gets no breakpoint, without
+	 * a word. Otherwise we would wait for 80 ms, and attach the others without it.
 	 */
 	err = nop_attach(&all, &step);
 	if (err)

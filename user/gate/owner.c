@@ -19,8 +19,8 @@ static void owner_path(pid_t pid, uint64_t start, uint64_t size, char path[stati
 }
 
 /*
- * Only what is open for writing can be locked for one alone. The process may have a lease on its own file (F_SETLEASE), which
- * would hold us up for /proc/sys/fs/lease-break-time, 45 s, for each such file.
+ * A lock for one alone needs a file open for writing. The process may have a lease on its own file
+ * (F_SETLEASE), which would hold us up for /proc/sys/fs/lease-break-time, 45 s, for each such file.
  */
 static int owner_open_path(const char *path)
 {
@@ -44,7 +44,10 @@ int owner_open_made(pid_t pid, long number, const char *name)
 	int file;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pid, number);
-	/* Only looked at: to open whatever the process has by now may do something, and what has been looked at stays it. */
+	/*
+	 * O_PATH only looks: to open the process's present file may do something. The descriptor
+	 * keeps meaning the file that we looked at.
+	 */
 	there = open(path, O_PATH | O_CLOEXEC);
 	if (there < 0)
 		return errno == ENOENT ? -EBUSY : -errno;
@@ -84,7 +87,10 @@ bool owner_is_mapped(pid_t pid, uint64_t start, uint64_t size, int file)
 
 int owner_take(int file)
 {
-	/* From the byte of our process id to the end: so all of them overlap, and each tells whose it is. */
+	/*
+	 * From the byte of our process id to the end: all such locks overlap, and each tells its
+	 * owner.
+	 */
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = getpid()};
 
 	if (!fcntl(file, F_OFD_SETLK, &lock))
@@ -92,7 +98,7 @@ int owner_take(int file)
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
 
-/* 0: nobody; -1: it is not known who. */
+/* The owner's process id. 0: nobody; -1: unknown. */
 static pid_t owner_of(int file)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -116,7 +122,7 @@ const char *owner_name(int file, char name[static OWNER_NAME_MAX])
 
 	if (!pid)
 		return NULL;
-	/* The target can lock its own files, with any number. */
+	/* The target can lock its own files, too, with any number. */
 	if (pid > 0 && !proc_comm(getpid(), ours) && !proc_comm(pid, its) && !strcmp(ours, its))
 		snprintf(name, OWNER_NAME_MAX, "another memleakbpf (process %d)", (int)pid);
 	else

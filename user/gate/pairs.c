@@ -16,7 +16,7 @@ static const char *const pairs_words[] = {
 	"alloc_dealloc_mismatch",
 	"allocation type mismatch when",
 };
-#define WORDS_MAX 64 /* none is longer: so much of a piece is looked at with the next one again */
+#define WORDS_MAX 64 /* none is longer: the end of a piece is looked at again with the next one */
 
 static int pairs_has_words(const char *piece, size_t size)
 {

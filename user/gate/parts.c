@@ -9,7 +9,7 @@
 
 #define PAGE 4096u
 
-/* When a symbol has no size. */
+/* The size of a function whose symbol has none. */
 #define CODE_UNSIZED 256
 
 static int parts_refuse(const struct gate_wanted *function, const char *why,
@@ -41,7 +41,10 @@ int gate_part_plan(const struct gate_request *request, const struct gate_wanted 
 	memcpy(part->original, part->function.request.code + part->function.plan.kept,
 	       DISPLACE_JUMP);
 	memcpy(part->before, part->original, DISPLACE_JUMP);
-	/* Two pages are not written in one go: whoever is killed between leaves half a jump. */
+	/*
+	 * Two pages are not written in one go: a writer that is killed between them leaves half a
+	 * jump.
+	 */
 	if (part->jump_at / PAGE != (part->jump_at + DISPLACE_JUMP - 1) / PAGE)
 		return parts_refuse(function, "the jump would lie in two pages", reason);
 	if (displace_is_entered(&part->function.request, &part->function.plan, request->text,
@@ -72,7 +75,7 @@ static int parts_choose_stub(const struct gate_wanted *function, struct gate_par
 		count ? "there are too many functions of its kind" : "not on this machine", reason);
 }
 
-/* After all have their stubs. */
+/* Links them, once all have their stubs. */
 static void parts_link(const struct gate_request *request, struct gate_part *parts)
 {
 	for (size_t i = 0; i < request->count; i++) {

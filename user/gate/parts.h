@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the gate has for each function of a request: the plan, the stub, the jump. */
+/* The gate's parts, one for each function of a request: the plan, the stub, the jump. */
 #ifndef MEMLEAKBPF_GATE_PARTS_H
 #define MEMLEAKBPF_GATE_PARTS_H
 
@@ -11,9 +11,9 @@ struct gate_part {
 	struct gate_function function;
 	const struct gate_stub *stub;
 	uint64_t jump_at; /* where the jump stands */
-	/* What it takes the place of: the file's bytes, or with function.onward the jump of guards. */
+	/* The bytes that it replaces: the file's, or with function.onward the jump of guards. */
 	uint8_t original[DISPLACE_JUMP];
-	/* What stands there before gate_start(): that, or a jump that an earlier gate left. */
+	/* The bytes there before gate_start(): those, or a jump that an earlier gate left. */
 	uint8_t before[DISPLACE_JUMP];
 };
 
@@ -25,13 +25,13 @@ int gate_parts_new(const struct gate_request *request, struct gate_part **out,
 		   char reason[static REASON_MAX]);
 
 /*
- * Decides where the jump of one function stands: all of *part but the stub and what it calls. 0, or
- * -errno with the reason.
+ * Decides where one function's jump stands: all of *part but the stub and `instead`. 0, or -errno
+ * with the reason.
  */
 int gate_part_plan(const struct gate_request *request, const struct gate_wanted *function,
 		   struct gate_part *part, char reason[static REASON_MAX]);
 
-/* The gate's code as it is to be at `address`, GATE_CODE_SIZE bytes. 0 or -ERANGE. */
+/* Writes the gate's code for `address`, GATE_CODE_SIZE bytes. 0 or -ERANGE. */
 int gate_parts_fill(const struct gate_request *request, const struct gate_part *parts,
 		    uint64_t address, uint8_t code[]);
 

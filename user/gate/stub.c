@@ -8,7 +8,7 @@
 #include "user/base/clock.h"
 
 #ifdef __x86_64__
-/* Made of user/gate/stub/: the Makefile. */
+/* The Makefile makes it from user/gate/stub/. */
 __asm__(".pushsection .rodata\n"
 	".balign 64\n"
 	"gate_code_begin: .incbin \"gate_code.bin\"\n"
@@ -26,7 +26,10 @@ extern const struct gate_stub gate_table_begin[], gate_table_end[];
 #define gate_table_end	 ((const struct gate_stub *)0)
 #endif
 
-/* With its fraction it fits into 64 bits, and so does the longest distance, 64 times as long. */
+/*
+ * With its fraction it fits into 64 bits, and so does the longest distance, which is 64 times as
+ * long.
+ */
 #define MEAN_MAX (1ull << 46)
 
 const uint8_t *gate_code(size_t *size)

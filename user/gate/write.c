@@ -14,8 +14,8 @@
 
 /*
  * The process goes on after that in any case. On a busy machine a thousand threads need longer than
- * the short one to come to a stop: where it was over LATE_TRIES times, the long one is tried as
- * often, before a gate is given up for probes, which cost the process more in its first second.
+ * HOLD_NS to stop. After LATE_TRIES such failures LONG_HOLD_NS is tried as often. Only then a gate
+ * is given up for probes, which cost the process more in its first second.
  */
 #define HOLD_NS	     (200 * NS_PER_MS)
 #define LONG_HOLD_NS NS_PER_S
@@ -48,8 +48,9 @@ static int write_once(pid_t pid, uint64_t hold_ns, const struct stop_piece *piec
 }
 
 /*
- * It is frozen by a control group of version 1, in which nothing can be stopped, or another memleakbpf holds it: either is told at
- * once, and may be over in a moment. What has jumps to be taken away is worth as much patience as with threads that do not stop.
+ * Waits if a control group of version 1 has frozen the process, so that nothing can be stopped, or
+ * another memleakbpf holds it. Both are found at once, and may be over in a moment. Jumps to be
+ * taken away are worth as much patience as threads that do not stop.
  */
 static bool write_waits(int err, uint64_t hold_ns)
 {
@@ -66,7 +67,7 @@ static bool write_is_worth_another_try(int err)
 	return err == -EAGAIN || err == -ETIMEDOUT || err == -ECANCELED;
 }
 
-/* Do they stand there? Of a try of which is not known whether it has written. */
+/* Are the bytes there? For a try that may or may not have written. */
 static bool write_is_done(pid_t pid, const struct stop_piece *pieces, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -82,7 +83,7 @@ static bool write_is_done(pid_t pid, const struct stop_piece *pieces, size_t cou
 	return true;
 }
 
-/* `first`: why it is not known whether the bytes stand there already; or empty. */
+/* `first`: why it is unknown whether the bytes are there already; or empty. */
 static int write_all(pid_t pid, const struct stop_piece *pieces, size_t count, uint64_t *pause_ns,
 		     char first[static REASON_MAX], char reason[static REASON_MAX])
 {
@@ -99,10 +100,10 @@ static int write_all(pid_t pid, const struct stop_piece *pieces, size_t count, u
 		waits = write_waits(err, hold_ns);
 		if (err == -ECANCELED && !*first)
 			memcpy(first, reason, REASON_MAX);
-		/* The try before had written, and was late to say so. */
+		/* The try before had written, and could not say so in time. */
 		if (err == -ESTALE && *first && write_is_done(pid, pieces, count))
 			return 0;
-		/* On a busy machine its threads may take their time to stop, and we ours. */
+		/* On a busy machine its threads may be slow to stop, and so may we. */
 		if (err && err != -EAGAIN && ++late == 2 * LATE_TRIES)
 			break;
 	}
