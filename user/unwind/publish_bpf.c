@@ -112,8 +112,8 @@ static int publish_put_object(void *arg, const struct unwind_object_key *key,
 }
 
 /*
- * An update of a map of maps returns only after all programs have ended that could still see the
- * old inner map; the kernel promises that to user space. Here the new one is the old one.
+ * An update of a map of maps returns only after all programs that could still see the old inner map
+ * have ended. The kernel promises that to user space. Here the new map is the old one.
  */
 static void publish_wait_for_programs(void *arg)
 {
