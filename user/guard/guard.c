@@ -28,19 +28,20 @@ struct guard {
 	char path[32];
 	bool started;
 	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
-	struct guard_header before; /* what an earlier one had counted */
+	struct guard_header before; /* an earlier tool's counts */
 	struct guard_filters filters;
 	const char *keeps;   /* guard_request.keeps */
-	int filters_allowed; /* how many filters there were when pages were dropped last */
+	int filters_allowed; /* how many filters there were when pages were last dropped */
 	char unseen
-		[REASON_MAX]; /* why they are not, of a call that may have given it a filter; or "" */
+		/* why a call that may have given it a filter forbids dropping; or "" */
+		[REASON_MAX];
 };
 
 /* ---- what forbids it ---------------------------------------------------------------------- */
 
 /*
- * Where the kernel gives no more than there is, memory that is written to for the first time may not
- * be had, and then the process would be ended for a block that it frees.
+ * If the kernel gives no more memory than there is, the first write to a page may fail. Then a
+ * process would be ended for a block that it frees.
  */
 int guard_check_memory(char reason[static REASON_MAX])
 {
@@ -55,7 +56,7 @@ int guard_check_memory(char reason[static REASON_MAX])
 	return how == 2 ? refuse(reason, -EOPNOTSUPP, "vm.overcommit_memory is 2 here") : 0;
 }
 
-/* Memory that is locked, KiB. */
+/* Locked memory, in KiB. */
 static uint64_t guard_locked_kib(pid_t pid)
 {
 	uint64_t kib;
@@ -99,7 +100,7 @@ static uint64_t guard_address(const struct guard *guard, uint64_t part, size_t o
 #define POOL_FIELD(guard, field) \
 	guard_address(guard, GUARD_POOL, offsetof(struct guard_pool, field))
 
-/* Slots in which threads wait for what another period has given them, or for ever. */
+/* Clears slots in which threads wait for a distance of another period, or for ever. */
 static int guard_clear_slots(struct guard *guard, char reason[static REASON_MAX])
 {
 	static const uint8_t zero[4096];
@@ -111,14 +112,14 @@ static int guard_clear_slots(struct guard *guard, char reason[static REASON_MAX]
 		uint64_t address = guard_address(guard, GUARD_SLOTS, at);
 
 		err = guard_pages_read(&guard->pages, address, page, sizeof(page), reason);
-		/* What nobody has touched need not be there. */
+		/* Slots that nobody has touched need no page. */
 		if (!err && memcmp(page, zero, sizeof(page)) != 0)
 			err = guard_pages_write(&guard->pages, address, zero, sizeof(zero), reason);
 	}
 	return err;
 }
 
-/* Threads may run there: no more is written than what they only read. */
+/* Threads may run there: writes only what they only read. */
 static int guard_take_over(struct guard *guard, const struct guard_request *request,
 			   char reason[static REASON_MAX])
 {
@@ -157,7 +158,7 @@ int guard_note_texts(const struct guard *guard)
 				 unused);
 }
 
-/* Pages are kept, or no more: the stub looks at each block. */
+/* Keeps pages, or no more: the stub looks at each block. */
 static int guard_keep_pages(struct guard *guard, bool keeps, char reason[static REASON_MAX])
 {
 	uint32_t keep = keeps;
@@ -169,7 +170,7 @@ static int guard_keep_pages(struct guard *guard, bool keeps, char reason[static 
 	return err;
 }
 
-/* As they follow each other in struct guard_pool. */
+/* They follow each other in struct guard_pool. */
 _Static_assert(offsetof(struct guard_pool, left) == offsetof(struct guard_pool, leaves) + 8 &&
 		       offsetof(struct guard_pool, allowed) ==
 			       offsetof(struct guard_pool, left) + 8,
@@ -179,9 +180,9 @@ struct guard_leaves {
 };
 
 /*
- * Calls that may give it a filter have been made since the last look: is what came of them what has been seen now? A call that
- * goes on is not over. One of which nothing is seen has failed, or has given a filter to another process in the
- * same memory, such as a child of vfork.
+ * Calls that may give the process a filter have been made since the last look. Have we seen their
+ * results? A call that goes on is not over. A call without a visible result has failed, or has
+ * given a filter to another process in the same memory, as a vfork child.
  */
 static bool guard_has_seen(struct guard *guard, const struct guard_leaves *leaves)
 {
@@ -199,7 +200,7 @@ static bool guard_has_seen(struct guard *guard, const struct guard_leaves *leave
 	return !why;
 }
 
-/* Only up to the calls that had ended before it was looked: another one may be under way. */
+/* Allows only the calls that had ended before the look: another one may be under way. */
 static int guard_allow(struct guard *guard, const struct guard_leaves *leaves,
 		       char reason[static REASON_MAX])
 {
@@ -208,7 +209,7 @@ static int guard_allow(struct guard *guard, const struct guard_leaves *leaves,
 				 sizeof(leaves->begun), reason);
 }
 
-/* 0, or -errno with the reason: it is as it was, or pages are kept. */
+/* 0; or -errno with the reason: all is as it was, or pages are kept. */
 static int guard_look_at_filters(struct guard *guard, char reason[static REASON_MAX])
 {
 	struct guard_leaves leaves;
@@ -256,7 +257,10 @@ int guard_open(const struct guard_request *request, struct guard **out,
 	guard->pages = (struct guard_pages){
 		.pid = pid,
 		.memory = proc_memory_id(pid),
-		/* Until they have been looked at: where the pages lie is a part of the call. */
+		/*
+		 * Until the filters have been looked at: the pages' addresses are a part of the
+		 * call.
+		 */
 		.keep_pages = guard_filters_count(pid) != 0,
 		.file = -1,
 	};
@@ -329,7 +333,7 @@ int guard_note_touch(const struct guard *guard, uint32_t place, uint64_t life)
 
 	if (place >= guard->pages.count)
 		return -EINVAL;
-	/* Or they would stay for ever: what is there is touched without a fault. */
+	/* Otherwise the pages would stay for ever: a touch of them makes no fault. */
 	err = guard_pages_write(&guard->pages,
 				guard_meta_address(guard, place) +
 					offsetof(struct guard_meta, touched),
@@ -393,9 +397,10 @@ int guard_read(const struct guard *guard, struct guard_header *header, uint64_t 
 /* ---- the jumps ---------------------------------------------------------------------------- */
 
 /*
- * All or none, while every thread stands still. They come only into a process that has what they lead to: it may
- * have become another program since, with the same functions at the same addresses. They go only from one that
- * has no block, and is not about to give one: guard_alloc() of the stub counts it before it looks whether it may.
+ * Writes all jumps or none, while every thread stands still. They come only into a process that has
+ * what they lead to. It may have become another program since, with the same functions at the same
+ * addresses. They go only if there is no block, and none is about to be given. The stub's
+ * guard_alloc() counts it before it looks whether it may.
  */
 static int guard_write_jumps(struct guard *guard, bool there, char reason[static REASON_MAX])
 {
@@ -413,7 +418,7 @@ static int guard_write_jumps(struct guard *guard, bool there, char reason[static
 			continue;
 		piece = &pieces[n++];
 		*piece = (struct stop_piece){.address = place->jump_at, .length = DISPLACE_JUMP};
-		/* On the jump's first byte a thread may stand. */
+		/* A thread may stand on the jump's first byte. */
 		if (there) {
 			piece->from = place->jump_at + 1;
 			piece->to = place->jump_at + place->function.plan.length;
@@ -442,7 +447,7 @@ int guard_prepare(struct guard *guard, char reason[static REASON_MAX])
 	struct gate_hold *hold = guard->pages.hold;
 	int err = guard_write_jumps(guard, true, reason);
 
-	/* Of these is not known whether they are there; if they are, they are on their way back with the rest. */
+	/* With these errors the jumps may be there; guard_close() takes them back with the rest. */
 	guard->started = !err || err == -ECANCELED || err == -ENOTRECOVERABLE;
 	if (!guard->started || !hold)
 		return err;
@@ -464,7 +469,7 @@ int guard_start(struct guard *guard, char reason[static REASON_MAX])
 	err = err
 		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, period),
 					   &guard->period, sizeof(guard->period), reason);
-	/* Then: a thread that comes there before is to wait for ever. */
+	/* After that: a thread that comes to its slot earlier would wait for ever. */
 	return err ?: guard_clear_slots(guard, reason);
 }
 
@@ -476,7 +481,7 @@ int guard_pause(struct guard *guard, char reason[static REASON_MAX])
 				 reason);
 }
 
-/* Of a pool that has been locked every page is there, and none can be dropped. */
+/* Was the pool locked? Then every page exists, and none can be dropped. */
 static bool guard_is_locked(const struct guard *guard)
 {
 	uint64_t now = guard_locked_kib(guard->pages.pid);
@@ -494,11 +499,11 @@ int guard_watch(struct guard *guard, char reason[static REASON_MAX])
 		err = guard_pause(guard, reason);
 		return err ?: refuse(reason, -EOPNOTSUPP, "it has locked all of its memory");
 	}
-	/* At once, for looking takes a while. */
+	/* At once, since the look takes a while. */
 	if (!kept && guard_filters_count(guard->pages.pid) != guard->filters.count)
 		err = guard_keep_pages(guard, true, reason);
 	err = err ?: guard_look_at_filters(guard, reason);
-	/* Else as it was: it may have ended. */
+	/* On an error nothing changes: the process may have ended. */
 	if (!err)
 		guard_left_mark(&guard->pages);
 	if (err || kept == guard->pages.keep_pages)
@@ -516,11 +521,11 @@ static int guard_stop(struct guard *guard, char reason[static REASON_MAX])
 					  sizeof(live), reason);
 	if (err || live)
 		return err ?: 1;
-	/* Their way is by the gate, which gives them back when it goes. */
+	/* Their way is by the gate, which gives the bytes back when it goes. */
 	if (guard_find_covered(&guard->pages, guard->parts, guard->count))
 		return 1;
 	err = guard_write_jumps(guard, false, reason);
-	/* One has come meanwhile; or somebody has changed the functions. */
+	/* A block has come meanwhile; or somebody has changed the functions. */
 	if (err == -ESTALE &&
 	    !guard_pages_read(&guard->pages, POOL_FIELD(guard, live), &live, sizeof(live),
 			      reason) &&

@@ -16,14 +16,14 @@
 #include "user/guard/guard_stub.h"
 #include "user/process/proc.h"
 
-/* For how long it may stand still, and how often it is tried. */
+/* How long the process may stand still, and how often we try. */
 #define HOLD_NS (200 * NS_PER_MS)
 #define TRIES	3
 
 #define UNKNOWN (-1)
 #define NOBODY	(-2) /* no thread has been looked at yet */
 
-/* A first thread that has ended before others is there still, without filters. */
+/* A first thread that has ended before others still exists, without filters. */
 static bool has_ended(pid_t tid)
 {
 	_cleanup_free_ char *state = NULL;
@@ -53,7 +53,10 @@ int guard_filters_count(pid_t pid)
 	return proc_each_thread(pid, filters_count_thread, &all) || all < 0 ? UNKNOWN : all;
 }
 
-/* All of the stub's calls: drop() of guard_slow.c, a page or all of a place. What is not said is what the registers have. */
+/*
+ * Describes all of the stub's calls: drop() of guard_slow.c, for a page or all of a place. Unset
+ * parts are what the registers hold.
+ */
 static struct filter_call filters_call(const struct guard_pages *pages)
 {
 	uint64_t pool_end = pages->pool + guard_pool_size(pages->count);
@@ -80,7 +83,10 @@ static int filters_ask(struct guard_pages *pages, struct guard_filters *filters)
 
 	run_first(true);
 	err = stop_begin(pages->pid, HOLD_NS, NULL, &stop, filters->reason);
-	/* Somebody else traces it, or it is frozen: that costs it nothing, and says nothing of its filters. */
+	/*
+	 * Somebody else traces it, or it is frozen: that costs it nothing, and says nothing of its
+	 * filters.
+	 */
 	if (err == -EPERM || err == -EBUSY) {
 		err = -EBUSY;
 	} else if (err) {
@@ -94,7 +100,7 @@ static int filters_ask(struct guard_pages *pages, struct guard_filters *filters)
 		stop_free(stop);
 	}
 	run_first(false);
-	/* One has come meanwhile. */
+	/* A filter has come meanwhile. */
 	if (!err && (int)count != filters->count)
 		err = refuse(filters->reason, -EAGAIN, "it makes seccomp filters now");
 	return err;
@@ -111,7 +117,7 @@ void guard_filters_look(struct guard_pages *pages, struct guard_filters *filters
 	if (count == UNKNOWN)
 		err = refuse(filters->reason, -EPERM,
 			     "its threads have different seccomp filters, or are in strict mode");
-	/* Somebody of ours has its thread in his hands. */
+	/* Another part of ours holds its thread. */
 	else if (count && pages->hold && pages->hold->holder)
 		err = refuse(filters->reason, -EBUSY,
 			     "its seccomp filters have not been looked at yet");

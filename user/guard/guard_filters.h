@@ -8,26 +8,26 @@
 #include "user/base/reason.h"
 #include "user/guard/guard_pages.h"
 
-/* Zero: nothing is known, of a process without any. */
+/* Zero: nothing is known yet, of a process without filters. */
 struct guard_filters {
-	bool looked;		 /* what follows is what has come of it */
-	bool pass;		 /* all let it pass */
+	bool looked;		 /* the rest is the result */
+	bool pass;		 /* all let madvise pass */
 	int count;		 /* of each thread, guard_filters_count() */
-	unsigned tries;		 /* at which it stood still */
+	unsigned tries;		 /* times that the process stood still for it */
 	char reason[REASON_MAX]; /* why not, a clause about the process */
 };
 
 /*
- * How many filters each thread has; -1: not all have as many, or it is not known. Filters are never taken away, and a
- * thread begins with those of the one that has made it: as long as all have as many as when it was looked, and all had as many
- * then, they are the same ones.
+ * How many filters each thread has; -1: not all have as many, or it is unknown. Filters are never
+ * taken away, and a new thread has its maker's. So if all threads had the same number at the look,
+ * and have it still, they have the same filters.
  */
 int guard_filters_count(pid_t pid);
 
 /*
- * Looks, unless that has been done and nothing has come since: all threads stand still for it, and pages->pause_ns is raised
- * to that. Where it cannot be looked, it is at a few later calls; where it could not be held, for a debugger
- * has it or it is frozen, at each.
+ * Looks, unless that has been done and no filter has come since. All threads stand still for it,
+ * and pages->pause_ns is raised to that time. If the look fails, a few later calls look again. If a
+ * debugger or a freezer holds the process, each later call does.
  */
 void guard_filters_look(struct guard_pages *pages, struct guard_filters *filters);
 

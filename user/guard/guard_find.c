@@ -14,7 +14,7 @@ struct find_search {
 	const struct guard_request *request;
 	const struct guard_part *parts;
 	struct guard_pages *pages;
-	uint8_t *code; /* GUARD_CODE_SIZE, and as much for what is read */
+	uint8_t *code; /* GUARD_CODE_SIZE, and as much for code that is read */
 	char *reason;
 };
 
@@ -30,14 +30,14 @@ static void find_even_sites(const uint8_t *file, uint8_t *memory)
 	}
 }
 
-/* Is it the code that these guards are to have? */
+/* Has the file exactly the code that these guards are to have? */
 static bool find_has_file(const struct guard_pages *pages, const uint8_t *wanted, uint8_t *there)
 {
 	return pread(pages->file, there, GUARD_CODE_SIZE, 0) == (ssize_t)GUARD_CODE_SIZE &&
 	       !memcmp(there, wanted, GUARD_CODE_SIZE);
 }
 
-/* Has nobody probes in it? */
+/* Is the code in memory without probes? */
 static bool find_has_code(const struct guard_pages *pages, const uint8_t *wanted, uint8_t *there)
 {
 	char unused[REASON_MAX];
@@ -57,7 +57,7 @@ static bool find_maps_file(const struct maps *maps, uint64_t address, uint64_t s
 	       mapping->write && !mapping->offset;
 }
 
-/* Its books say where the pool is: only what the mappings say as well is believed. */
+/* The guards' books say where the pool is: we believe only what the mappings confirm. */
 static bool find_has_pool(struct guard_pages *pages, const struct maps *maps)
 {
 	char unused[REASON_MAX];
@@ -85,8 +85,8 @@ static int find_refuse_owned(int file, char reason[static REASON_MAX])
 }
 
 /*
- * Of code that fits: it is ours from here on, if it is still there, and nobody else's. Who had it before may have
- * unmapped it since it was seen.
+ * Takes over code that fits, if it is still there and nobody else's. Its former owner may have
+ * unmapped it since we saw it.
  */
 static int find_take(struct find_search *m, const struct maps *maps)
 {
@@ -120,7 +120,10 @@ static int find_fit(struct find_search *m, const struct maps *maps, const struct
 	return fits;
 }
 
-/* Of a jump to guards that are not these: whose are they? Those of a forked child are nobody's in it, and stay. */
+/*
+ * Whose guards does a jump lead to, if not to these? Those of a forked child belong to nobody in
+ * it, and stay.
+ */
 static int find_refuse_guard(const struct guard_pages *pages, const struct maps *maps, uint64_t to,
 			     const char *function, char reason[static REASON_MAX])
 {
@@ -145,7 +148,7 @@ static int find_refuse_guard(const struct guard_pages *pages, const struct maps 
 				 function);
 }
 
-/* Of a jump at a function: `own` is where that of these guards goes, 0: there are none yet. */
+/* Checks a jump at a function. `own`: the target of these guards' jump, 0: there are none yet. */
 static int find_check_jump(const struct gate_wanted *function, struct guard_part *part,
 			   const struct guard_pages *pages, const struct maps *maps, uint64_t own,
 			   char reason[static REASON_MAX])
@@ -167,15 +170,15 @@ static int find_check_jump(const struct gate_wanted *function, struct guard_part
 		return find_refuse_guard(pages, maps, below ?: to, function->name, reason);
 	if (state == GATE_IS_NONE)
 		return refuse(reason, -EBUSY, "there is a jump at %s", function->name);
-	/* Its books would lack what is guarded behind its back. */
+	/* The gate's books would lack blocks that are guarded behind its back. */
 	if (part->covered && !below)
 		return refuse(reason, -EBUSY, "a memleakbpf has its gate in it");
 	return 0;
 }
 
 /*
- * Where jumps are, all of them go to what was found, be it by a gate; or to a gate that nobody uses any
- * more, and whose jump is written over; or they are somebody else's.
+ * Jumps that are there must all lead to the guards that were found, be it by a gate. Or they lead
+ * to a gate that nobody uses any more, whose jump is overwritten. Others are somebody else's.
  */
 static int find_check_jumps(const struct guard_request *request, struct guard_part *parts,
 			    const struct guard_pages *pages, const struct maps *maps, bool found,
@@ -236,7 +239,7 @@ int guard_find(const struct guard_request *request, struct guard_part *parts,
 		if (found <= 0)
 			continue;
 		err = find_check_jumps(request, parts, pages, maps, true, reason);
-		/* They go to others, which may be the next ones. */
+		/* The jumps lead to other guards, which may be the next ones. */
 		if (err) {
 			guard_pages_close(pages);
 			found = 0;

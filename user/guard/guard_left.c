@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A guard faults once: then its page is there, and the next touch is seen by nobody. Whoever hears of the touch marks
- * the place (guard_note_touch()). Nobody does where a page came while no tool was there, where the event was lost, or
- * where another process has read it (gdb, gcore). What is there is in /proc/PID/pagemap.
+ * A guard faults once: then its page exists, and nobody sees the next touch. Whoever hears of the
+ * touch marks the place (guard_note_touch()). Nobody does if a page came while no tool was there,
+ * if the event was lost, or if another process has read it (gdb, gcore). /proc/PID/pagemap shows
+ * the pages that exist.
  */
 #include "user/guard/guard_left.h"
 
@@ -17,7 +18,10 @@
 #define OF_PLACE (GUARD_PLACE / GUARD_PAGE)
 #define DATA	 (GUARD_DATA / GUARD_PAGE)
 
-/* Looked at before the state is: a block that ends meanwhile may have its place dropped once more than is needed. */
+/*
+ * Reads the pages before the state: a block that ends meanwhile may have its place dropped once
+ * more than needed.
+ */
 static bool left_is_touched(const uint64_t words[OF_PLACE], uint8_t state)
 {
 	for (int page = 0; page < OF_PLACE; page++) {

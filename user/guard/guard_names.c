@@ -14,20 +14,21 @@
 static const struct guard_allocator allocators[] = {
 	{"glibc", "libc.so.6", LIBC},
 	{"jemalloc", "libjemalloc.so.", JE},
-	/* Its debugging variant, libtcmalloc_minimal_debug.so, is none that is known. */
+	/* Its debugging variant, libtcmalloc_minimal_debug.so, is unknown. */
 	{"tcmalloc", "libtcmalloc.so.", TC},
 	{"tcmalloc", "libtcmalloc_minimal.so.", TC},
 	{"mimalloc", "libmimalloc.so.", MI},
 };
 
 /*
- * malloc/malloc.c of glibc 2.26 to 2.42, of which __libc_free and so on are other names, and whose
- * reallocarray is a multiplication before its realloc; what else it has of names (mallinfo, malloc_trim,
- * obstacks) takes no block, or frees it by these. jemalloc 5 (jemalloc.h), gperftools 2
- * (tcmalloc.h, malloc_extension_c.h), mimalloc 2 (mimalloc.h, alloc-override.c).
+ * malloc/malloc.c of glibc 2.26 to 2.42: __libc_free and so on are other names of these;
+ * reallocarray is a multiplication before its realloc. Its other functions (mallinfo, malloc_trim,
+ * obstacks) take no block, or free it by these. jemalloc 5 (jemalloc.h), gperftools 2 (tcmalloc.h,
+ * malloc_extension_c.h), mimalloc 2 (mimalloc.h, alloc-override.c).
  *
- * An operator new throws where it has no block: it is jumped to then, as any other function, and is in no frame of
- * the stub's. The C library has none, and that of C++ calls malloc.
+ * An operator new throws where it has no block. The stub jumps to it then, as to any other
+ * function, so no frame of the stub's is on the stack. The C library has none, and the C++
+ * library's calls malloc.
  */
 #define FREE(n, arguments, of)                          \
 	{                                               \
@@ -132,12 +133,12 @@ static const struct guard_name names[] = {
 	NONE("mi_expand", MI),
 	NONE("mi__expand", MI),
 	NONE("mi_check_owned", MI),
-	NONE("mi_heap_new", MI), /* before whatever takes a block of a heap */
+	NONE("mi_heap_new", MI), /* comes before all functions that take a block of a heap */
 	NONE("mi_heap_get_default", MI),
 	NONE("mi_heap_get_backing", MI),
 };
 
-/* Of the rest of what an allocator's library has, what is known to take no block. */
+/* Other functions of the allocators' libraries, which are known to take no block. */
 static const char *const harmless[] = {
 	"malloc_trim",
 	"malloc_stats",
@@ -213,8 +214,8 @@ bool guard_name_is_new(const struct guard_name *name)
 }
 
 /*
- * Of a C library the names that begin like those; jemalloc has no other functions at all; tcmalloc and
- * mimalloc have many, of C++ and their own interface, whose takers begin so.
+ * A C library's takers have names that begin like these. jemalloc has no other functions at all.
+ * tcmalloc and mimalloc have many, of C++ and their own interface, whose takers begin so.
  */
 static bool names_is_like(const struct guard_allocator *allocator, const char *name)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * As with the gate (gate_pages.c) the process itself makes the files and maps them, by system calls
- * that one of its threads is made to do.
+ * The process itself makes the files and maps them, as with the gate (gate_pages.c). One of its
+ * threads is made to do the system calls.
  */
 #include "user/guard/guard_pages.h"
 
@@ -30,17 +30,17 @@
 #define FIXED_NO_REPLACE 0x100000
 
 /*
- * Where pools lie: between what programs map from below and what the kernel maps from above, at random,
- * since it is memory that may be written.
+ * Pools lie between the memory that programs map from below and that which the kernel maps from
+ * above. The place is random, since the pool is writable memory.
  */
 #define POOLS_FROM   0x580000000000ull
 #define POOLS_RANGE  0x200000000000ull
 #define PLACES_TRIED 1000
 
-/* What a try may have left whose thread has gone on. */
+/* An earlier try, whose thread has gone on, may have left this. */
 struct pages_left {
-	int file;  /* that the code is mapped from; -1: it has left nothing */
-	bool data; /* is mapped behind the code */
+	int file;  /* with the code; -1: it has left nothing */
+	bool data; /* mapped behind the code */
 	uint64_t address, pool, save;
 };
 
@@ -49,7 +49,7 @@ struct pages_making {
 	const struct guard_part *parts;
 	struct guard_pages *pages;
 	struct remote *remote;
-	bool data; /* is mapped behind the code */
+	bool data; /* mapped behind the code */
 	struct pages_left left;
 	uint8_t *code; /* GUARD_CODE_SIZE */
 	char *reason;
@@ -99,7 +99,7 @@ static void pages_unmap(struct pages_making *m, uint64_t address, uint64_t size)
 	remote_call(m->remote, SYS_munmap, arguments, &result, reason);
 }
 
-/* Where nothing is, or -EEXIST: kernels before 4.17 take the address for a wish. */
+/* Maps where nothing is. -EEXIST: something is; kernels before 4.17 take the address for a hint. */
 static int pages_map(struct pages_making *m, uint64_t address, uint64_t size, int protection,
 		     int flags, long file)
 {
@@ -118,7 +118,7 @@ static int pages_map(struct pages_making *m, uint64_t address, uint64_t size, in
 	return refuse(m->reason, -EEXIST, "it maps things too fast");
 }
 
-/* Of that file of ours: by its number there it may have become another one meanwhile. */
+/* Maps that file of ours: its number in the process may mean another file by now. */
 static int pages_map_file(struct pages_making *m, uint64_t address, uint64_t size, int protection,
 			  int flags, long number, int file)
 {
@@ -130,7 +130,7 @@ static int pages_map_file(struct pages_making *m, uint64_t address, uint64_t siz
 	return refuse(m->reason, -EBUSY, "it has another file in the place of its new one");
 }
 
-/* A file in memory of the process's, of that size: its number there, and ours. */
+/* Makes a file in memory of that size in the process: *number is its number there, *file ours. */
 static int pages_make_file(struct pages_making *m, const char *name, size_t name_size,
 			   uint64_t flags, uint64_t size, long *number, int *file)
 {
@@ -138,7 +138,10 @@ static int pages_make_file(struct pages_making *m, const char *name, size_t name
 	int err = remote_write(m->remote, name, name_size, m->reason);
 
 	err = err ?: remote_call(m->remote, SYS_memfd_create, arguments, number, m->reason);
-	/* Older kernels do not know the flag; with vm.memfd_noexec=2 it is refused, not execution. */
+	/*
+	 * Older kernels do not know the flag; with vm.memfd_noexec=2 the flag is refused, not
+	 * execution.
+	 */
 	arguments[1] = MFD_CLOEXEC;
 	if (!err && *number < 0)
 		err = pages_call(m, "make a file in memory", number, SYS_memfd_create, arguments);
@@ -180,7 +183,7 @@ static int pages_map_code(struct pages_making *m)
 				  GUARD_CODE_SIZE, &number, &pages->file);
 
 	m->data = false;
-	/* Before there is anything that another tool could take over. */
+	/* Locks it before there is anything that another tool could take over. */
 	if (!err && owner_take(pages->file))
 		err = refuse(m->reason, -EBUSY, "its file in memory cannot be locked");
 	if (!err && pwrite(pages->file, m->code, GUARD_CODE_SIZE, 0) != GUARD_CODE_SIZE)
@@ -206,8 +209,8 @@ static int pages_map_code(struct pages_making *m)
 }
 
 /*
- * With no right to it at first: memory that may be written is filled at once in a process that has locked all
- * that it maps (mlockall).
+ * Maps without any right at first: in a process that has locked all that it maps (mlockall),
+ * writable memory is filled at once.
  */
 static int pages_prepare(struct pages_making *m, uint64_t address, uint64_t size)
 {
@@ -254,7 +257,7 @@ static int pages_map_pool(struct pages_making *m)
 	return err;
 }
 
-/* What says that all is there is written last: alive. */
+/* `alive` comes last: it says that all is there. */
 static int pages_write_data(struct pages_making *m)
 {
 	const struct guard_pages *pages = m->pages;
@@ -281,7 +284,7 @@ static bool pages_is_free(const struct maps *maps, uint64_t from, uint64_t to)
 	return true;
 }
 
-/* Of the pool and what is saved of it, with as much between them. */
+/* Chooses room for the pool and its saved contents, with as much between them. */
 static bool pages_choose_pool(struct guard_pages *pages, const struct maps *maps)
 {
 	uint64_t size = guard_pool_size(pages->count), random, at;
@@ -333,7 +336,10 @@ static void pages_note_pause(struct guard_pages *pages, uint64_t stood)
 		pages->pause_ns = stood;
 }
 
-/* What was to be unmapped by a thread that had gone on may be there. While an earlier try's is there is nothing of this one. */
+/*
+ * A thread that has gone on may have left mappings. While an earlier try's are there, this one has
+ * none.
+ */
 static void pages_note_left(struct pages_making *m)
 {
 	struct guard_pages *pages = m->pages;
@@ -348,7 +354,7 @@ static void pages_note_left(struct pages_making *m)
 	pages->file = -1;
 }
 
-/* Of the pool or what is saved of it: nobody else has chosen that place. */
+/* Unmaps the pool or its saved contents: nobody else has chosen that place. */
 static void pages_unmap_left_pool(struct pages_making *m, const struct maps *maps, uint64_t address)
 {
 	const struct mapping *mapping = maps_find(maps, address);
@@ -357,7 +363,7 @@ static void pages_unmap_left_pool(struct pages_making *m, const struct maps *map
 		pages_unmap(m, address, mapping->end - address);
 }
 
-/* All that is known of: the rest is addresses that are used by nobody. */
+/* Unmaps all that we know of: the rest is unused addresses. */
 static void pages_unmap_left(struct pages_making *m)
 {
 	struct pages_left *left = &m->left;
@@ -372,7 +378,7 @@ static void pages_unmap_left(struct pages_making *m)
 		pages_unmap_left_pool(m, maps, left->save);
 	}
 	maps_free(maps);
-	/* This thread has gone on as well: the next one sees to it. */
+	/* This thread has gone on as well: the next one unmaps it. */
 	if (remote_is_lost(m->remote))
 		return;
 	close(left->file);
@@ -385,7 +391,7 @@ static int pages_make_once(struct pages_making *m)
 
 	if (err)
 		return err;
-	/* Or the pause would be as long as others on a busy machine let it be. */
+	/* Otherwise other threads on a busy machine decide how long the pause is. */
 	run_first(true);
 	err = gate_hold_enter(m->pages->pid, m->pages->hold, m->pages->loose, &m->remote,
 			      m->reason);
@@ -400,7 +406,7 @@ static int pages_make_once(struct pages_making *m)
 		}
 		if (err)
 			pages_note_left(m);
-		/* Where it cannot have guards it may still have a gate, for which it waits. */
+		/* A process that cannot have guards may still have a gate, for which it waits. */
 		pages_note_pause(m->pages, gate_hold_leave(m->pages->hold, m->remote, false,
 							   &m->pages->loose));
 	}
@@ -435,13 +441,13 @@ void guard_pages_remove(struct guard_pages *pages)
 	char reason[REASON_MAX];
 
 	/*
-	 * First, or who comes when this tool has been killed would take over what is about to go: the call
-	 * that is under way is made all the same.
+	 * First, so that nobody takes over what is about to go if this tool is killed now. The call
+	 * under way is made all the same.
 	 */
 	if (guard_pages_write(pages, alive, &dead, sizeof(dead), reason) ||
 	    gate_hold_enter(pages->pid, pages->hold, pages->loose, &m.remote, reason))
 		return;
-	/* Or it has become another program meanwhile, which may have something there. */
+	/* Otherwise it has become another program meanwhile, which may have something there. */
 	if (owner_is_mapped(pages->memory, pages->address, GUARD_CODE_SIZE, pages->file))
 		pages_unmap_all(&m);
 	gate_hold_leave(pages->hold, m.remote, false, &pages->loose);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Guard sampling's pages in a process: code, data, the pool and what is saved of it. */
+/*
+ * Guard sampling's pages in a process: code, data, the pool, and the saved contents of its blocks.
+ */
 #ifndef MEMLEAKBPF_GUARD_GUARD_PAGES_H
 #define MEMLEAKBPF_GUARD_GUARD_PAGES_H
 
@@ -8,7 +10,10 @@
 #include "user/process/guard_memory.h"
 #include "user/process/program_memory.h"
 
-/* Names of the code's file in memory, and as /proc/PID/maps shows it; the pool's: guard_memory.h. */
+/*
+ * The name of the code's file in memory, and its path in /proc/PID/maps; the pool's:
+ * guard_memory.h.
+ */
 #define GUARD_CODE_NAME GATE_GUARD_NAME
 #define GUARD_CODE_PATH GATE_GUARD_PATH
 
@@ -20,21 +25,21 @@ struct guard_pages {
 	uint64_t pool, save;
 	uint32_t count;
 	bool keep_pages;
-	int file; /* that the code is mapped from, which is locked (user/gate/owner.h); -1: none yet */
+	int file; /* with the code, locked (user/gate/owner.h); -1: none yet */
 	bool taken_over;
-	pid_t loose;		/* a thread that may be in a call of a try before; 0: none */
-	uint64_t pause_ns;	/* for how long a thread has stood still for them, without a hold */
-	struct gate_hold *hold; /* as struct gate_pages has it */
+	pid_t loose;		/* a thread that may be in a call of an earlier try; 0: none */
+	uint64_t pause_ns;	/* how long a thread has stood still for them, without a hold */
+	struct gate_hold *hold; /* as in struct gate_pages */
 };
 
-/* Maps new ones; all is off. 0 or -errno with the reason: then none of it is there. */
+/* Maps new pages; all is off. 0 or -errno with the reason: then none of them is there. */
 int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,
 		     struct guard_pages *pages, char reason[static REASON_MAX]);
 
-/* Unmaps what guard_pages_make() has mapped: nobody has run there. */
+/* Unmaps the pages of guard_pages_make(): nobody has run there. */
 void guard_pages_remove(struct guard_pages *pages);
 
-/* Closes the file, with which they are nobody's (user/gate/owner.h). The pages stay. */
+/* Closes the file, and so gives the pages up (user/gate/owner.h). They stay mapped. */
 void guard_pages_close(struct guard_pages *pages);
 
 /* Reads or writes the process's memory. 0 or -errno with the reason. */

@@ -7,7 +7,7 @@
 
 #include "user/base/util.h"
 
-/* The first stub of the kind that no part before has. */
+/* The first stub of the kind that no earlier part has. */
 static const struct guard_stub *parts_unused_stub(uint32_t kind, const struct guard_part *parts,
 						  size_t index)
 {
@@ -69,7 +69,7 @@ int guard_parts_new(const struct guard_request *request, struct guard_part **out
 	return err;
 }
 
-/* The nop that this kernel likes best, wherever a probe may come. */
+/* Writes the nop that this kernel likes best, wherever a probe may come. */
 static void parts_write_nops(const struct gate_nop *nop, uint8_t code[])
 {
 	const struct guard_told told = guard_told();

@@ -8,7 +8,7 @@
 #include "user/gate/stub.h"
 
 #ifdef __x86_64__
-/* Made of user/guard/stub/: the Makefile. */
+/* The Makefile makes it from user/guard/stub/. */
 __asm__(".pushsection .rodata\n"
 	".balign 64\n"
 	"guard_code_begin: .incbin \"guard_code.bin\"\n"
@@ -26,11 +26,11 @@ extern const struct guard_stub guard_table_begin[], guard_table_end[];
 #define guard_table_end	  ((const struct guard_stub *)0)
 #endif
 
-/* Where the numbers are in shr $.., %rax; cmp $.., %rax. */
+/* Offsets of the numbers in shr $.., %rax; cmp $.., %rax. */
 #define MINE_SHIFT  3
 #define MINE_NUMBER 6
 
-/* Twice of that fits into 64 bits, and a distance below it is drawn without a bias to speak of. */
+/* Twice as much fits into 64 bits, and a distance below it is drawn without a bias to speak of. */
 #define PERIOD_MAX (1ull << 40)
 
 const uint8_t *guard_code(size_t *size)
@@ -51,7 +51,7 @@ struct guard_told guard_told(void)
 	size_t count;
 	const struct guard_stub *stubs = guard_stubs(&count);
 
-	/* A stub has 0 for what it does not tell. */
+	/* A stub has 0 for events that it does not tell. */
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t probes[] = {stubs[i].allocated, stubs[i].freed, stubs[i].bad};
 
@@ -67,7 +67,7 @@ bool guard_count_fits(uint32_t count)
 	return count >= 8 && count <= GUARD_COUNT_MAX && !(count & (count - 1));
 }
 
-/* What tells a block of the pool from others. */
+/* Fills in the numbers that tell a block of the pool from others. */
 static int guard_write_mine(uint8_t *mine, uint64_t pool, uint32_t count)
 {
 	uint8_t shift = (uint8_t)(GUARD_PLACE_BITS + __builtin_ctz(count));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Guard sampling's code and data as they are to be written into a target: guard_layout.h has the
- * layout, stub/ the code, docs/guard.md what it does.
+ * Makes guard sampling's code and data for a target: guard_layout.h has the layout, stub/ the code;
+ * docs/guard.md says what it does.
  */
 #ifndef MEMLEAKBPF_GUARD_GUARD_STUB_H
 #define MEMLEAKBPF_GUARD_GUARD_STUB_H
@@ -13,13 +13,13 @@
 #include "user/gate/displace.h"
 #include "user/guard/guard_layout.h"
 
-/* The code before anything has been filled in; *size 0: there is none for this machine. */
+/* The code before anything is filled in; *size 0: there is none for this machine. */
 const uint8_t *guard_code(size_t *size);
 
-/* The stubs in it. Each serves one function. */
+/* The stubs in the code. Each serves one function. */
 const struct guard_stub *guard_stubs(size_t *count);
 
-/* Where the code tells of what happens, for all stubs: offsets in it, as struct guard_stub has them. */
+/* The places where the code tells events, for all stubs: offsets in it, as in struct guard_stub. */
 #define GUARD_PROBES 3
 struct guard_told {
 	uint32_t probes[GUARD_PROBES]; /* by enum guard_event */
@@ -27,10 +27,10 @@ struct guard_told {
 };
 struct guard_told guard_told(void);
 
-/* A pool of so many blocks at a time: a power of two, from 8 to GUARD_COUNT_MAX. */
+/* May a pool have so many blocks at a time? A power of two, from 8 to GUARD_COUNT_MAX. */
 bool guard_count_fits(uint32_t count);
 
-/* Its size in bytes of addresses, and what its address must be a multiple of. */
+/* The pool's size in bytes of addresses; its address must be a multiple of that. */
 static inline uint64_t guard_pool_size(uint32_t count)
 {
 	return (uint64_t)count << GUARD_PLACE_BITS;
@@ -40,33 +40,37 @@ static inline uint64_t guard_pool_size(uint32_t count)
 struct guard_function {
 	struct displace_request request;
 	struct displaced plan;
-	/* For GUARD_KIND_REALLOC and its like, and only these: the same object's malloc's stub, or mallocx's. */
+	/*
+	 * Only for GUARD_KIND_REALLOC and its like: the stub of the same object's malloc, or of
+	 * mallocx.
+	 */
 	const struct guard_stub *instead;
 };
 
 /*
- * Fills in a stub: code[] is a copy of guard_code(), to be at `address`, and the pool of `count`
- * blocks is to be at `pool`. Either all functions of an allocator that take a block have a stub or
- * none must. 0; -ERANGE: that is too far from the function, or the pool lies too high; -EINVAL:
- * `instead` is missing, or one too many, or there can be no such pool.
+ * Fills in a stub: code[] is a copy of guard_code(), to be at `address`; the pool of `count` blocks
+ * is to be at `pool`. Either all functions of an allocator that take a block have a stub, or none
+ * may. 0. -ERANGE: that is too far from the function, or the pool lies too high. -EINVAL: `instead`
+ * is missing, or there without need, or there can be no such pool.
  */
 int guard_fill_stub(uint8_t *code, uint64_t address, const struct guard_stub *stub,
 		    const struct guard_function *function, uint64_t pool, uint32_t count);
 
-/* The jump into the function is to go there, with the code at `address`. */
+/* The target of the jump into the stub, with the code at `address`. */
 static inline uint64_t guard_jump_target(uint64_t address, const struct guard_stub *stub)
 {
 	return address + stub->undo;
 }
 
 /*
- * A header by which one call in `period` is guarded, in the mean, and `at_left` of 256 blocks lie at
- * their page's beginning, and faults tell of new ones. 0: nothing is. Either way ends of blocks are told.
+ * Makes a header that guards one call in `period`, in the mean; 0: none. `at_left` of 256 blocks
+ * lie at their page's beginning; `by_fault`: faults tell of new ones. Either way ends of blocks are
+ * told.
  */
 void guard_header_init(struct guard_header *header, uint64_t period, unsigned at_left,
 		       bool by_fault);
 
-/* Of an empty pool. */
+/* Makes an empty pool. */
 void guard_pool_init(struct guard_pool *pool, uint64_t base, uint64_t save, uint32_t count,
 		     bool keep_pages);
 

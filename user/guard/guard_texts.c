@@ -6,14 +6,17 @@
 #include "user/gate/below.h"
 #include "user/gate/leftover.h"
 
-/* "[uprobes]", where returns come to that are waited for; "[vdso]" and "[vsyscall]" call nobody. */
+/* Returns that are waited for come to "[uprobes]"; "[vdso]" and "[vsyscall]" call nobody. */
 static bool texts_is_between(const struct mapping *mapping)
 {
 	return mapping->path[0] == '[' || !strcmp(mapping->path, GATE_PATH) ||
 	       !strcmp(mapping->path, GATE_GUARD_PATH);
 }
 
-/* The place before which the least lies between it and the one before. 0: each has something else in front of it. */
+/*
+ * The index of the text that is nearest to the one before. 0: each has something else in front of
+ * it.
+ */
 static size_t texts_nearest(const struct guard_text *texts, const bool *apart, size_t count)
 {
 	size_t best = 0;
@@ -28,7 +31,7 @@ static size_t texts_nearest(const struct guard_text *texts, const bool *apart, s
 
 void guard_texts_find(const struct maps *maps, struct guard_text texts[GUARD_TEXTS])
 {
-	/* One more than there is room for; apart: from the one before. */
+	/* One more than there is room for; apart: not next to the one before. */
 	struct guard_text found[GUARD_TEXTS + 1] = {0};
 	bool apart[GUARD_TEXTS + 1] = {0}, between = true;
 	size_t count = 0;
