@@ -3,7 +3,7 @@
  * Where in a function a uprobe goes. The kernel emulates some instructions (push, nop, jmp, jcc,
  * call rel32). It single-steps all others, at seven times the price. So the probe sits on the first
  * emulated instruction that still finds the arguments in their registers, and the return address on
- * top of the stack. Rules and measurements: docs/architecture.md.
+ * the stack's top. Rules and measurements: docs/architecture.md.
  */
 #ifndef MEMLEAKBPF_PROBE_PLACE_H
 #define MEMLEAKBPF_PROBE_PLACE_H
