@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A question is what is asked, an address (64 bits each) and a query of places; an answer begins with its length in bytes (32
- * bits). That of an address has the entry's address (64), the number of frames, and of each the line
- * (32), function, file and directory: length (32, NONE: unknown) and bytes; that of types is a packed
- * table (type_table.c); that of places as debug_places_pack() has it. What comes from the child is a stranger's word as well.
+ * A question has its kind, an address (64 bits each) and a query of places. An answer begins with
+ * its length in bytes (32 bits). For an address it has the entry's address (64) and the number of
+ * frames. Each frame has the line (32), function, file and directory: length (32, NONE: unknown)
+ * and bytes. For types it is a packed table (type_table.c), for places debug_places_pack()'s. The
+ * child's answer is a stranger's word as well.
  */
 #include "user/symbol/debug_child.h"
 
@@ -30,7 +31,7 @@
 #include "user/symbol/debug_types.h"
 
 #define NONE	     UINT32_MAX
-#define STRING_MAX   8192u /* what is longer is cut; names in reports are shorter */
+#define STRING_MAX   8192u /* longer ones are cut; names in reports are shorter */
 #define ANSWER_MAX   ((INLINE_DEPTH_MAX + 1) * (16u + 3 * STRING_MAX) + 16u)
 #define IDLE_MS	     1000
 #define DEADLINE_S   60
@@ -70,13 +71,13 @@ struct debug_child {
 
 /* ---- the child ------------------------------------------------------------------------------ */
 
-/* Not _Noreturn, which clang takes for no part of the type that libdw wants. */
+/* Not _Noreturn: for clang it is no part of the type that libdw wants. */
 static void __attribute__((noreturn)) debug_child_on_oom(void)
 {
 	_exit(ENDING_MEMORY);
 }
 
-/* All but 0 and 2: links to probes would keep them in place when the tool is killed. */
+/* Closes all but 0 and 2: links to probes would keep them in place when the tool is killed. */
 static void debug_child_close_others(int fd)
 {
 	dup2(fd, STDIN_FILENO);
@@ -88,7 +89,7 @@ static void debug_child_close_others(int fd)
 		close(i);
 }
 
-/* What there is of address space now, and so much more. */
+/* Limits address space to what is used now, and so much more. */
 static void debug_child_limit_memory(uint64_t memory)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
@@ -104,7 +105,7 @@ static void debug_child_limit_memory(uint64_t memory)
 	setrlimit(RLIMIT_CORE, &limit);
 }
 
-/* libdw says of most of what it had no memory for that it is not there. */
+/* Where libdw had no memory for a thing, it mostly says that the thing is not there. */
 static void debug_child_check_memory(void)
 {
 	void *spare = malloc(MEMORY_SPARE);
@@ -153,7 +154,7 @@ static void debug_child_write(const void *bytes, size_t len)
 	}
 }
 
-/* The next question; ends the process where there is none. */
+/* Reads the next question; ends the process where there is none. */
 static void debug_child_read(struct debug_question *question)
 {
 	struct pollfd poll_fd = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -163,7 +164,7 @@ static void debug_child_read(struct debug_question *question)
 		_exit(ENDING_IDLE);
 }
 
-/* Ends the process where there was no memory for it. */
+/* Ends the process if there was no memory for the answer. */
 static void debug_child_write_answer(struct bytes_writer *answer)
 {
 	uint32_t len = (uint32_t)answer->len;
@@ -255,7 +256,7 @@ static _Noreturn void debug_child_run(const struct debug_child *child, int fd, p
 	prctl(PR_SET_NAME, "reading-dwarf");
 	debug_child_limit_memory(child->memory);
 	err = confine_reader();
-	/* A kernel without seccomp has none to give. */
+	/* A kernel without seccomp cannot confine. */
 	if (err && err != -EINVAL)
 		_exit(ENDING_OTHER);
 	debug_child_serve(child);
@@ -271,7 +272,7 @@ struct debug_child *debug_child_new(Dwarf *dwarf, uint64_t bias, uint64_t memory
 	if (!child)
 		return NULL;
 	*child = (struct debug_child){.dwarf = dwarf, .bias = bias, .memory = memory, .fd = -1};
-	/* They are read at the first question, and the child has no file. */
+	/* libdw reads them at the first question, when the child has no file. */
 	if (!gelf_getphdr(dwarf_getelf(dwarf), 0, &ph))
 		log_debug("debug information without program headers");
 	return child;
@@ -282,7 +283,7 @@ bool debug_child_runs(const struct debug_child *child)
 	return child->pid > 0;
 }
 
-/* How it has ended, as waitpid(2) says it. */
+/* Returns how it ended, in waitpid(2)'s form. */
 static int debug_child_end(struct debug_child *child, bool kill_it)
 {
 	int status = 0;
@@ -332,7 +333,7 @@ static int debug_child_start(struct debug_child *child)
 	return 0;
 }
 
-/* 0, -EPIPE when it has ended, -ETIME. */
+/* 0; -EPIPE when the child has ended; -ETIME. */
 static int debug_child_receive(struct debug_child *child, void *out, size_t len, uint64_t deadline)
 {
 	uint8_t *p = out;
@@ -392,7 +393,7 @@ static uint64_t debug_child_deadline(void)
 	return monotonic_ns() + DEADLINE_S * NS_PER_S;
 }
 
-/* The answer's bytes, which the caller frees, or NULL. 0, or why there is none. */
+/* Gets the answer's bytes, which the caller frees, or NULL. 0, or why there is none. */
 static int debug_child_ask(struct debug_child *child, const struct debug_question *question,
 			   uint64_t deadline, uint32_t max, uint8_t **bytes, uint32_t *len)
 {
@@ -468,7 +469,7 @@ static int debug_child_say(const struct debug_child *child, int err, int status,
 	if (WIFEXITED(status) && WEXITSTATUS(status) == ENDING_MEMORY)
 		return refuse(reason, -EPIPE, "reading it took more than %" PRIu64 " MiB of memory",
 			      child->memory >> 20);
-	/* libdw ends itself by SIGABRT in some places where it has no memory. */
+	/* libdw ends itself by SIGABRT in some places when out of memory. */
 	if (WIFSIGNALED(status))
 		return refuse(reason, -EPIPE,
 			      "reading it ended with signal %d, with %" PRIu64
@@ -478,7 +479,7 @@ static int debug_child_say(const struct debug_child *child, int err, int status,
 }
 
 /*
- * After a question that came to `err`: 0: ask again, it had not been asked for long enough, just now.
+ * After a question that came to `err`. 0: ask again, the child had just ended from idleness.
  * -EPIPE, with the reason: there is no answer.
  */
 static int debug_child_look_at(struct debug_child *child, int err, bool first,
@@ -521,7 +522,7 @@ int debug_child_types(struct debug_child *child, uint64_t deadline_ns,
 
 		if (!err)
 			return 0;
-		/* It is our own memory that is short; its answer is lost. */
+		/* Our own memory is short; the answer is lost. */
 		if (err == -ENOMEM && debug_child_runs(child)) {
 			debug_child_rest(child);
 			return err;

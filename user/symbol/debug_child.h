@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * DWARF is read in a process of its own. It is a program in all but name, written by a stranger,
- * and libdw believes it: a table of abbreviations that a thousand units share is a thousand tables,
- * a byte of a line program is a hundred of memory. The child has what the file allows of memory
- * (user/process/elf_open.h), no descriptors, no capabilities and next to no system calls
- * (user/kernel/confine.h). When it ends over an address, nothing is lost but lines and inlined calls of
- * one file; over types, nothing but the types of one.
+ * and libdw believes it. A table of abbreviations that a thousand units share becomes a thousand
+ * tables; a byte of a line program becomes a hundred of memory. The child has the memory that the
+ * file allows (user/process/elf_open.h), no descriptors, no capabilities and next to no system
+ * calls (user/kernel/confine.h). When it ends over an address, only lines and inlined calls of one
+ * file are lost; over types, only the types of one.
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
 #define MEMLEAKBPF_SYMBOL_DEBUG_CHILD_H
@@ -22,8 +22,8 @@
 struct debug_child;
 
 /*
- * For `dwarf`, which outlives it, and whose sections have been read. `bias` as debuginfo_new().
- * `memory`: bytes that reading it may take. No process is there yet. NULL when out of memory.
+ * For `dwarf`, which must outlive it, and whose sections have been read. `bias` as debuginfo_new().
+ * `memory`: bytes that reading it may take. Starts no process yet. NULL when out of memory.
  */
 struct debug_child *debug_child_new(Dwarf *dwarf, uint64_t bias, uint64_t memory);
 void debug_child_free(struct debug_child *child); /* NULL is fine */
@@ -32,14 +32,14 @@ void debug_child_free(struct debug_child *child); /* NULL is fine */
 bool debug_child_runs(const struct debug_child *child);
 
 /*
- * Ends its process; the next question has it begin again. One that is not asked ends by itself
- * after a second.
+ * Ends its process; the next question starts it again. An idle process ends by itself after a
+ * second.
  */
 void debug_child_rest(struct debug_child *child);
 
 /*
- * As debuginfo_find(), in the child: 0. -EPIPE, with the reason: it has come to an end that was not
- * wanted, took too long or could not be started; to ask again would come to the same.
+ * As debuginfo_find(), in the child: 0. -EPIPE, with the reason: the process ended unexpectedly,
+ * took too long or could not be started; asking again would not help.
  */
 int debug_child_find(struct debug_child *child, uint64_t vaddr, char reason[static REASON_MAX],
 		     struct source_stack *out);
@@ -49,9 +49,9 @@ int debug_child_places(struct debug_child *child, const struct debug_place_query
 		       char reason[static REASON_MAX], struct debug_places *out);
 
 /*
- * Its types and variables, by debug_types_read() in the child, not after the deadline (monotonic_ns()): 0 and
- * *out (type_table_free()); -EPIPE, with the reason, as above; lines may still be had;
- * -ENOMEM, without a reason: there is no room for the answer.
+ * Reads types and variables by debug_types_read() in the child, until the deadline
+ * (monotonic_ns()). 0 and *out (type_table_free()); -EPIPE, with the reason, as above; lines may
+ * still be had. -ENOMEM, without a reason: there is no room for the answer.
  */
 int debug_child_types(struct debug_child *child, uint64_t deadline_ns,
 		      char reason[static REASON_MAX], struct type_table **out);

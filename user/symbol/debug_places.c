@@ -50,7 +50,7 @@ static void places_add(struct places_search *s, uint64_t vaddr, const char *file
 	out->count++;
 }
 
-/* The first line of what it does, behind what every function begins with; 0: unknown. */
+/* The first line of the body, behind the prologue; 0: unknown. */
 static uint64_t places_body_line(struct places_search *s, Dwarf_Die *function, const char *file)
 {
 	Dwarf_Addr *addresses = NULL;
@@ -59,7 +59,7 @@ static uint64_t places_body_line(struct places_search *s, Dwarf_Die *function, c
 	const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
 
 	free(addresses);
-	/* It may be one of a function that was inlined there. */
+	/* The line may belong to a function that was inlined there. */
 	if (!source || strcmp(source, file) != 0 || dwarf_lineno(line, &number))
 		return 0;
 	return number > 0 ? (uint64_t)number : 0;
@@ -128,7 +128,7 @@ static void places_walk(struct places_search *s, Dwarf_Die *die, int depth)
 	} while (s->out->count < DEBUG_PLACES_MAX && dwarf_siblingof(&child, &child) == 0);
 }
 
-/* Has the unit anything of that file? */
+/* Has the unit any code from that file? */
 static bool places_unit_has(struct places_search *s)
 {
 	Dwarf_Files *files;

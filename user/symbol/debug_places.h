@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where in the code something of the source is, as DWARF says it (DWARF 5, sections 3.3 and 6.2): functions
- * that begin at a line; calls of a function that were inlined. To be asked in a process of its own
- * (debug_child.h).
+ * Where the code has something of the source, by DWARF (DWARF 5, sections 3.3 and 6.2). It finds
+ * functions that begin at a line, and inlined calls of a function. To be asked in a process of its
+ * own (debug_child.h).
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUG_PLACES_H
 #define MEMLEAKBPF_SYMBOL_DEBUG_PLACES_H
@@ -18,9 +18,9 @@
 
 struct debug_place_query {
 	/*
-	 * Not 0: the functions that begin at that line of the file `text`, the end of a path: from where
-	 * they are declared to the first line of their body. 0: the calls of functions that `text` means
-	 * (function_match.h), where they were inlined.
+	 * Not 0: finds the functions that begin at that line of the file `text`, the end of a path.
+	 * That is from their declaration to the first line of their body. 0: finds the inlined
+	 * calls of functions that `text` means (function_match.h).
 	 */
 	uint64_t line;
 	char text[DEBUG_PLACE_TEXT];
@@ -28,14 +28,14 @@ struct debug_place_query {
 
 struct debug_places {
 	struct debug_place {
-		uint64_t vaddr; /* link-time, of the function's entry; 0: of an inlined call */
+		uint64_t vaddr; /* link-time, of the function's entry; 0: an inlined call */
 		uint32_t line;
-		char file[DEBUG_PLACE_TEXT]; /* cut where it is longer */
+		char file[DEBUG_PLACE_TEXT]; /* cut if longer */
 	} items[DEBUG_PLACES_MAX];
-	size_t count; /* of the first ones; there may be more */
+	size_t count; /* of the first places; there may be more */
 };
 
-/* Adds those that are there. `bias` as debuginfo_new(). */
+/* Adds the places found. `bias` as debuginfo_new(). */
 void debug_places_find(Dwarf *dwarf, uint64_t bias, const struct debug_place_query *query,
 		       struct debug_places *out);
 

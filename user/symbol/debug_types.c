@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * First the names of all units, for a type is told by its name; then each type and variable is taken
- * apart into the pointers that lie in it. What a union has is not looked at: nobody knows which of its
- * members is the one.
+ * First reads the names of all units, for a type is known by its name. Then takes each type and
+ * variable apart into its pointers. Members of a union are not looked at: nobody knows which one is
+ * in use.
  */
 #include "user/symbol/debug_types.h"
 
@@ -21,11 +21,11 @@ struct types_reader {
 	struct type_names names;
 	uint64_t bias;
 	uint64_t steps;		       /* members that may still be looked at */
-	struct type_pointer *pointers; /* of what is being read */
+	struct type_pointer *pointers; /* of the entry being read */
 	size_t count;
 };
 
-/* What else there is to say of what is being read. */
+/* Further facts about the entry being read. */
 struct types_seen {
 	uint32_t flags, begins;
 };
@@ -43,7 +43,7 @@ static int types_read_any(struct types_reader *r, Dwarf_Die *die, uint64_t offse
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
-/* How many elements of all its dimensions; 0: it is not said. */
+/* The number of elements in all dimensions; 0: unknown. */
 static uint64_t types_array_count(Dwarf_Die *die)
 {
 	uint64_t count = 1;
@@ -71,7 +71,7 @@ static uint64_t types_array_count(Dwarf_Die *die)
 	return count;
 }
 
-/* The pointers of one element, from `first` on, become those of all. */
+/* Repeats the pointers of one element, from `first` on, for all elements. */
 static void types_repeat(struct types_reader *r, size_t first, uint64_t count, uint32_t size)
 {
 	size_t one = r->count;
@@ -118,7 +118,7 @@ static int types_read_array(struct types_reader *r, Dwarf_Die *die, uint64_t off
 
 /* ---- structures ----------------------------------------------------------------------------- */
 
-/* Where a member lies; false: that is not a number, or it is some bits. */
+/* Where a member lies; false: the place is no number, or the member is some bits. */
 static bool types_member_place(Dwarf_Die *die, uint64_t *offset)
 {
 	Dwarf_Attribute attribute;
@@ -148,7 +148,7 @@ static int types_read_member(struct types_reader *r, Dwarf_Die *die, uint64_t of
 	if (!types_member_place(die, &at) || !type_follow(die, &of) || !type_strip(&of))
 		return 0;
 	err = types_read_any(r, &of, offset + at, depth + 1, &member);
-	/* A base without anything in it takes no room. */
+	/* An empty base takes no room. */
 	if (!at && seen->begins == TYPE_NONE &&
 	    !(dwarf_tag(die) == DW_TAG_inheritance && dwarf_bytesize(&of) <= 1))
 		seen->begins = member.begins;
@@ -162,7 +162,7 @@ static int types_read_members(struct types_reader *r, Dwarf_Die *die, uint64_t o
 	Dwarf_Die child;
 	int err = 0;
 
-	/* What has virtual functions says which class it is that has the pointer to their table. */
+	/* A class with virtual functions names the class that has the pointer to their table. */
 	if (dwarf_hasattr(die, DW_AT_containing_type))
 		seen->flags |= TYPE_POLYMORPHIC;
 	if (dwarf_child(die, &child) != 0)
@@ -183,7 +183,7 @@ static int types_read_members(struct types_reader *r, Dwarf_Die *die, uint64_t o
 	return err;
 }
 
-/* *seen: of what lies there. A structure begins with itself, where it has a name. */
+/* *seen is about the entry at that place. A structure begins with itself, where it has a name. */
 static int types_read_any(struct types_reader *r, Dwarf_Die *die, uint64_t offset, int depth,
 			  struct types_seen *seen)
 {
@@ -263,7 +263,7 @@ static bool types_variable_address(Dwarf_Die *die, uint64_t *address)
 	} else if (ops->atom != DW_OP_addr) {
 		return false;
 	}
-	/* What the linker dropped is at 0. */
+	/* The linker puts dropped variables at 0. */
 	return *address > 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What DWARF says of variables and types (DWARF 5, sections 4.1, 5.1 to 5.7), of C and C++. To be asked
- * in a process of its own (debug_child.h).
+ * Variables and types of C and C++, by DWARF (DWARF 5, sections 4.1, 5.1 to 5.7). To be asked in a
+ * process of its own (debug_child.h).
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUG_TYPES_H
 #define MEMLEAKBPF_SYMBOL_DEBUG_TYPES_H
@@ -12,9 +12,9 @@
 #include "user/symbol/type_table.h"
 
 /*
- * All types with a name, and the pointers in variables that have an address of their own (global ones,
- * static ones of files and functions; not those of threads). `bias` as debuginfo_new(). 0 and *out
- * (type_table_free()), or -ENOMEM.
+ * Reads all types with a name, and the pointers in variables with an address of their own. Such are
+ * global ones, and static ones of files and functions; not those of threads. `bias` as
+ * debuginfo_new(). 0 and *out (type_table_free()), or -ENOMEM.
  */
 int debug_types_read(Dwarf *dwarf, uint64_t bias, struct type_table **out);
 

@@ -4,11 +4,10 @@
  * .gnu_debugaltlink.
  *
  * libdwfl maps the debug file that it is given. One that somebody truncates meanwhile would kill us
- * with SIGBUS, and a target can do that to files in its own directories. So only what lies under
- * our own /usr/lib/debug and debuginfod's cache is handed over as it is; everything else is copied
- * into anonymous memory first. dwfl_standard_find_debuginfo() is not used for the search: it asks
- * debuginfod whenever the environment names a server, and opens paths that a target chose, FIFOs
- * included.
+ * with SIGBUS, and a target can do that to files in its own directories. So only files under our
+ * own /usr/lib/debug and debuginfod's cache are handed over as they are; all others are copied into
+ * anonymous memory first. We do not search with dwfl_standard_find_debuginfo(). It asks debuginfod
+ * whenever the environment names a server, and opens paths that a target chose, FIFOs included.
  */
 #include "user/symbol/debugfile.h"
 
@@ -40,7 +39,7 @@ struct wanted {
 	uint32_t crc;
 };
 
-/* CRC-32 as .gnu_debuglink has it: the reflected polynomial 0xedb88320 of IEEE 802.3. */
+/* .gnu_debuglink's CRC-32: the reflected polynomial 0xedb88320 of IEEE 802.3. */
 static uint32_t crc32_update(const uint32_t table[256], uint32_t crc, const uint8_t *data,
 			     size_t len)
 {
@@ -81,7 +80,7 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* A copy of the file in anonymous memory and its CRC; or -errno. */
+/* Copies the file into anonymous memory, and computes its CRC; or -errno. */
 static int copy_file(int fd, uint32_t *crc)
 {
 	enum { CHUNK = 1 << 18 };
@@ -95,7 +94,7 @@ static int copy_file(int fd, uint32_t *crc)
 		return copy < 0 ? -errno : -ENOMEM;
 	if (!is_elf(fd))
 		return -ENOEXEC;
-	/* A target can make a file of any size, of holes. */
+	/* A target can make a file of any size from holes. */
 	limit = elf_read_allowance(fd);
 	if (limit > DEBUG_FILE_MAX)
 		limit = DEBUG_FILE_MAX;
@@ -138,7 +137,7 @@ static Elf *debugfile_open(int fd, bool need_dwarf)
 	return err ? NULL : elf;
 }
 
-/* Is this the file looked for, and an ELF file with DWARF in it or at least symbols? */
+/* Is this the wanted file, and an ELF file with DWARF in it or at least symbols? */
 static bool debugfile_matches(int fd, const struct wanted *wanted, uint32_t crc, bool need_dwarf)
 {
 	_cleanup_elf_ Elf *elf = debugfile_open(fd, need_dwarf);
@@ -162,8 +161,8 @@ static bool debugfile_matches(int fd, const struct wanted *wanted, uint32_t crc,
 }
 
 /*
- * A path that a target chose is looked up in its own root. When that is not ours, in ours only
- * below /usr/lib/debug: what else this machine has under that name is another's.
+ * A path that a target chose is looked up in its own root. If that is not ours, we search ours only
+ * below /usr/lib/debug: other files of that name on this machine are somebody else's.
  */
 static bool may_search(const struct debugfile_query *query, int root, const char *path)
 {
@@ -213,7 +212,7 @@ static int try_join(const struct debugfile_query *query, const struct wanted *wa
 	return try_path(query, wanted, path, name);
 }
 
-/* /usr/lib/debug/.build-id/xx/yyyy.debug in the target's root; ours was searched by libdwfl. */
+/* Tries /usr/lib/debug/.build-id/xx/yyyy.debug in the target's root; libdwfl has searched ours. */
 static int try_build_id(const struct debugfile_query *query, const struct wanted *wanted,
 			char **name)
 {
@@ -243,7 +242,7 @@ static int find_linked(const struct debugfile_query *query, const struct wanted 
 	const char *file = query->link_name;
 	int fd;
 
-	/* The link holds a plain file name; anything else is not one that a tool wrote. */
+	/* The link holds a plain file name; no tool writes anything else. */
 	if (!directory || directory[0] != '/' || !file || !*file || strchr(file, '/'))
 		return -1;
 	fd = try_join(query, wanted, "", directory, "", file, name);
@@ -264,7 +263,7 @@ static int find_alternate(const struct debugfile_query *query, const struct want
 		return -1;
 	if (file[0] == '/')
 		return try_path(query, wanted, file, name);
-	/* Relative to the file that has the link; the main file goes by no name with libdwfl. */
+	/* Relative to the file that has the link; libdwfl has no name for the main file. */
 	directory = directory_of(query->file_name ? query->file_name : object_path(query->object));
 	if (!directory || directory[0] != '/')
 		return -1;
@@ -282,8 +281,8 @@ static int show_progress(void *client, long done, long total)
 }
 
 /*
- * libdwfl loads libdebuginfod itself when it first needs it, so that nobody pays for curl who does
- * not ask for it; one function of the same library is wanted here, looked up the same way.
+ * libdwfl loads libdebuginfod when it first needs it, so that only its users pay for curl. We need
+ * one function of the same library, and look it up the same way.
  */
 static void set_progress(Dwfl *dwfl)
 {
@@ -304,7 +303,8 @@ static int ask_debuginfod(const struct debugfile_query *query, char **name)
 	set_progress(query->dwfl);
 	log_info("asking debuginfod for the debug info of %s", object_name(query->object));
 	/*
-	 * Without names it looks by build-id only, and then asks the servers; see this file's head.
+	 * Without names it looks by build-id only, and then asks the servers; see the head of this
+	 * file.
 	 */
 	return dwfl_standard_find_debuginfo(query->module, NULL, NULL, 0, NULL, NULL, 0, name);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Separate debug files, as libdwfl's find_debuginfo callback wants them: by build-id, by
- * .gnu_debuglink, dwz's shared file by .gnu_debugaltlink; here and in the target's root; and from
- * debuginfod when that was asked for.
+ * Finds separate debug files for libdwfl's find_debuginfo callback: by build-id, by .gnu_debuglink,
+ * dwz's shared file by .gnu_debugaltlink. It looks here and in the target's root, and asks
+ * debuginfod if the user wants that.
  */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUGFILE_H
 #define MEMLEAKBPF_SYMBOL_DEBUGFILE_H
@@ -26,12 +26,12 @@ struct debugfile_query {
 };
 
 /*
- * An open descriptor of the debug file (the caller's) and its name, malloc'ed, in *name; or -1.
- * Build-id, or else the CRC, has been compared.
+ * Returns an open descriptor of the debug file (the caller's) and its name, malloc'ed, in *name; or
+ * -1. The build-id, or else the CRC, agrees.
  */
 int debugfile_find(const struct debugfile_query *query, char **name);
 
-/* The wanted file is dwz's shared one, because the module's own debug info is open already. */
+/* Is the wanted file dwz's shared one? It is if the module's own debug info is open already. */
 bool debugfile_is_alternate(const struct debugfile_query *query);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The library is loaded when it is first needed: it brings curl with it. */
+/* Loads the library when it is first needed: it brings curl with it. */
 #include "user/symbol/debuginfod.h"
 
 #include <dlfcn.h>

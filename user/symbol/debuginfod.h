@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking the servers in DEBUGINFOD_URLS (debuginfod-client(3)). Who calls this has been told to. */
+/*
+ * Asks the servers in DEBUGINFOD_URLS (debuginfod-client(3)). Only for callers whose user wants
+ * that.
+ */
 #ifndef MEMLEAKBPF_SYMBOL_DEBUGINFOD_H
 #define MEMLEAKBPF_SYMBOL_DEBUGINFOD_H
 
@@ -7,8 +10,9 @@
 #include <stdint.h>
 
 /*
- * The executable or library of that build id, from the servers or their cache here. A descriptor, the
- * caller's, or -errno: -ENOENT also when no server is named, or the library of the client is missing.
+ * Gets the executable or library of that build id, from the servers or their cache here. A
+ * descriptor, the caller's, or -errno. -ENOENT also when no server is named, or the client's
+ * library is missing.
  */
 int debuginfod_executable(const uint8_t *id, size_t len);
 

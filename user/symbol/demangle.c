@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * C++ (Itanium ABI) and Rust (legacy and v0) names through libiberty. Mangled names come from the
- * target's files, and a name of a few hundred bytes can stand for one of gigabytes (each
- * substitution doubles it), so the text is taken piece by piece and demangling ends when it is long
- * enough. libiberty's recursion limit stays on.
+ * Demangles C++ (Itanium ABI) and Rust (legacy and v0) names through libiberty. Mangled names come
+ * from the target's files. A name of a few hundred bytes can stand for one of gigabytes, as each
+ * substitution doubles it. So we take the text piece by piece, and stop when it is long enough.
+ * libiberty's recursion limit stays on.
  */
 #include "user/symbol/symbol.h"
 
@@ -44,9 +44,9 @@ static void demangle_append(const char *piece, size_t len, void *data)
 	memcpy(output->text + output->used, "...", 3);
 	output->used += 3;
 	/*
-	 * The callback interface has no way to say "enough". It keeps its state on the stack only
-	 * (it is meant for use where malloc is not safe), so that leaving it by a jump loses
-	 * nothing; Rust's punycode buffer is the one exception.
+	 * The callback interface cannot say "enough". It keeps its state on the stack only, as it
+	 * is meant for use where malloc is not safe. So a jump out of it loses nothing; Rust's
+	 * punycode buffer is the one exception.
 	 */
 	longjmp(output->full, 1);
 }
@@ -54,8 +54,8 @@ static void demangle_append(const char *piece, size_t len, void *data)
 static bool demangle_into(const char *name, struct output *output)
 {
 	/*
-	 * Rust first, as libiberty's own automatic style has it: legacy Rust names are well-formed
-	 * C++ ones too.
+	 * Rust first, as in libiberty's own automatic style: legacy Rust names are well-formed C++
+	 * ones too.
 	 */
 	if (setjmp(output->full) != 0)
 		return true;

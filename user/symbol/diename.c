@@ -20,10 +20,7 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-/*
- * The entry that declares the function, where its scopes are to be seen: the end of the chain of
- * references.
- */
+/* The entry that declares the function, within its scopes: the end of the chain of references. */
 static Dwarf_Die declaration_of(Dwarf_Die *die)
 {
 	Dwarf_Die at = *die;
@@ -55,7 +52,7 @@ static bool is_c(Dwarf_Die *unit)
 	}
 }
 
-/* What a scope adds to the names in it; NULL when nothing. */
+/* The scope's part of the names in it; NULL when it has none. */
 static const char *scope_name(Dwarf_Die *scope)
 {
 	const char *name = string_attribute(scope, DW_AT_name);
@@ -79,7 +76,7 @@ static const char *scope_name(Dwarf_Die *scope)
 
 /*
  * The child of `parent` that is the entry at `offset` or holds it. Entries lie in the file as in
- * the tree, so it is the last one that does not start after it.
+ * the tree: it is the last child that does not start after `offset`.
  */
 static bool child_towards(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child)
 {

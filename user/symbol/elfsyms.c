@@ -27,10 +27,10 @@ struct elf_symbols {
 	struct range_index index;
 };
 
-/* What is asked of each file that symbols come from: main, debug and minidebuginfo. */
+/* One file that symbols come from: main, debug or minidebuginfo. */
 struct source {
 	Elf *elf;
-	bool usable;   /* string tables end in NUL: names cannot run out of them */
+	bool usable;   /* string tables end in NUL, so names end within them */
 	bool complete; /* has .symtab, not only .dynsym */
 };
 
@@ -48,7 +48,7 @@ static struct source look_at_source(Elf *elf)
 		    (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
 			continue;
 		strings = elf_getdata(elf_getscn(elf, header.sh_link), NULL);
-		/* In a separate debug file .dynsym is there by name only, without contents. */
+		/* A separate debug file has .dynsym by name only, without contents. */
 		if (!strings || !strings->d_buf || !strings->d_size) {
 			source.usable &= header.sh_type == SHT_DYNSYM;
 			continue;
@@ -89,7 +89,7 @@ static int add_symbol(struct elf_symbols *table, const struct symbol *symbol)
 	return 0;
 }
 
-/* What ranks it among names for the same address. */
+/* Sets the members that rank it among names for the same address. */
 static void fill_rank(struct symbol *out, const GElf_Sym *symbol)
 {
 	const char *version = strchr(out->name, '@');
@@ -124,7 +124,7 @@ static bool fill_symbol(struct symbol *out, const GElf_Sym *symbol, GElf_Addr ad
 	return true;
 }
 
-/* The same of a variable, which is always sized. */
+/* The same for a variable, which always has a size. */
 static bool fill_variable(struct symbol *out, const GElf_Sym *symbol, uint64_t start)
 {
 	out->start = start;
@@ -190,8 +190,8 @@ static int compare_names(const struct symbol *x, const struct symbol *y)
 }
 
 /*
- * The best answer first: symbols with a size before those without; of nested ones the inner, which
- * starts later or else ends earlier; of aliases the better name.
+ * The best answer first. Symbols with a size come before those without. Of nested ones the inner
+ * comes first, which starts later or else ends earlier; of aliases the better name.
  */
 static int compare_symbols(const void *a, const void *b)
 {
@@ -215,9 +215,9 @@ static int compare_starts(const void *a, const void *b)
 }
 
 /*
- * A symbol without a size (assembler code) reaches to the next symbol or its section's end. Where
- * only exported symbols are known, the next one says nothing about what lies between, so that there
- * it covers nothing.
+ * A symbol without a size (assembler code) reaches to the next symbol or its section's end. If only
+ * exported symbols are known, the next one says nothing about the code between: then the symbol
+ * covers nothing.
  */
 static int bound_unsized(struct elf_symbols *table, bool complete)
 {

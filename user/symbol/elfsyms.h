@@ -20,22 +20,22 @@ enum elf_symbol_kind {
 };
 
 /*
- * Reads all symbols of a kind. NULL when there are none, or out of memory. Valid while the module's
- * session is.
+ * Reads all symbols of a kind. NULL when there are none, or out of memory. Valid as long as the
+ * module's session.
  */
 struct elf_symbols *elf_symbols_new(Dwfl_Module *module, enum elf_symbol_kind kind);
 void elf_symbols_free(struct elf_symbols *symbols); /* NULL is fine */
 
 /*
- * The symbol that covers a (biased) address, or an offset of a thread-local one: its name without the symbol version, `*len` bytes and
- * not ended there; NULL when none.
+ * Finds the symbol that covers a (biased) address, or a thread-local one's offset. Returns its name
+ * without the symbol version, `*len` bytes and not ended there; NULL when none.
  */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address, size_t *len,
 			     uint64_t *start);
 
 /*
- * All of them that are functions by their type, in no order: names as above. `fn` may stop it by
- * anything but 0, which is returned.
+ * Calls fn for all symbols that are functions by their type, in no order; names as above. A result
+ * of `fn` other than 0 stops it and is returned.
  */
 int elf_symbols_each(const struct elf_symbols *symbols,
 		     int (*fn)(void *ctx, const char *name, size_t len, uint64_t start,

@@ -11,9 +11,9 @@
 
 struct function_pattern {
 	bool glob, with_parameters;
-	/* an identifier that every mangled name has in it that can match; empty: there is none */
+	/* an identifier that is in every mangled name that can match; empty: there is none */
 	char *identifier;
-	char text[]; /* without spaces that nobody needs */
+	char text[]; /* without needless spaces */
 };
 
 static bool function_is_word(char c)
@@ -62,7 +62,7 @@ static size_t function_name_end(const char *text)
 	return i;
 }
 
-/* Templates have the type that they return in front of their names. */
+/* Templates have their return type in front of their names. */
 static size_t function_name_start(const char *text, size_t end)
 {
 	const char *op = memmem(text, end, "operator", 8);
@@ -136,7 +136,7 @@ static bool function_text_matches(const struct function_pattern *pattern, const 
 	return len == want || (len - want >= 2 && !strncmp(text + len - want - 2, "::", 2));
 }
 
-/* Without the arguments of the function's own template, when the pattern has none. */
+/* Matches without the arguments of the function's own template, when the pattern has none. */
 static bool function_template_matches(const struct function_pattern *pattern, char *text)
 {
 	size_t len = strlen(text);
@@ -155,7 +155,7 @@ static bool function_template_matches(const struct function_pattern *pattern, ch
 	return len && function_text_matches(pattern, text);
 }
 
-/* "foo.isra.0" is foo with other parameters; "foo.part.0" and "foo.cold" are pieces of it: 0. */
+/* "foo.isra.0" is foo with other parameters. "foo.part.0" and "foo.cold" are pieces of it: 0. */
 static size_t function_clone_of(const char *name, size_t len)
 {
 	static const char *const whole[] = {".isra.", ".constprop.", ".lto_priv.", ".llvm."};
@@ -198,7 +198,7 @@ bool function_matches(const struct function_pattern *pattern, const char *name, 
 	bool mangled = len > 2 && (!strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2));
 	size_t whole = function_clone_of(name, len), want = strlen(pattern->identifier);
 
-	/* Most names are another's: that is seen at a glance. */
+	/* Most names are another function's: one look shows that. */
 	if (!pattern->glob && want && !memmem(name, len, pattern->identifier, want))
 		return false;
 	raw = whole ? strndup(name, whole) : NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Compilation units are found by the ranges of their own entries, not by .debug_aranges, which
- * clang and rustc do not write. The functions of a unit are listed when the first address in it is
- * asked for. Everything here is bounded: the file is a target's, and may say anything.
+ * Finds compilation units by the ranges of their own entries: clang and rustc write no
+ * .debug_aranges. Lists the functions of a unit when the first address in it is asked for.
+ * Everything here is bounded: the file is a target's, and may say anything.
  */
 #include "user/symbol/inlines.h"
 
@@ -21,7 +21,7 @@
 #define TREE_DEPTH_MAX 96
 #define RANGES_MAX     (1U << 24)
 
-/* Address ranges, each with what it belongs to. */
+/* Address ranges, each with its owner. */
 struct die_ranges {
 	struct die_range {
 		struct range range;
@@ -78,8 +78,8 @@ static int die_ranges_add_die(const struct debuginfo *info, struct die_ranges *r
 		int err;
 
 		/*
-		 * Functions that the linker dropped keep their entries, at address 0 or 1, over
-		 * what really is there.
+		 * Functions that the linker dropped keep their entries, at address 0 or 1, over the
+		 * code that really is there.
 		 */
 		if (start >= end || start <= 1 || start < info->code_start)
 			continue;
@@ -233,7 +233,7 @@ static int collect_functions(const struct debuginfo *info, struct die_ranges *fu
 	return 0;
 }
 
-/* The function whose code the address is in. */
+/* Finds the function whose code holds the address. */
 static bool find_function(struct debuginfo *info, struct unit *unit, Dwarf_Die *unit_die,
 			  Dwarf_Addr pc, Dwarf_Die *function)
 {
@@ -257,7 +257,7 @@ struct inline_chain {
 
 /*
  * Follows the inlined calls that hold the address inwards. A block without addresses of its own may
- * still have them inside. True when a call was found.
+ * have such calls inside. True when a call was found.
  */
 static bool follow_inlines(Dwarf_Die *scope, Dwarf_Addr pc, struct inline_chain *chain, int depth)
 {
@@ -299,7 +299,7 @@ static void set_line(struct source_frame *frame, Dwarf_Die *unit, Dwarf_Addr pc)
 		frame->line = (uint32_t)number;
 }
 
-/* Where an inlined call was made: the line of the frame that holds it. */
+/* Sets where an inlined call was made: the line of the frame that holds it. */
 static void set_call_line(struct source_frame *frame, Dwarf_Die *unit, Dwarf_Die *call)
 {
 	Dwarf_Attribute attribute;
@@ -327,7 +327,7 @@ static void inlines_fill_stack(struct source_stack *out, Dwarf_Die *unit, Dwarf_
 	for (size_t i = chain.count; i-- > 0;) {
 		struct source_frame *frame = &out->frames[out->count - 1];
 
-		/* Beyond what fits, the middle of the chain is left out, not the real function. */
+		/* If the chain is too long, its middle is left out, not the real function. */
 		if (out->count < ARRAY_SIZE(out->frames)) {
 			frame->function = die_function_name(&chain.dies[i]);
 			out->count++;

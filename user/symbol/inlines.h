@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What DWARF says about an address: source lines and inlined calls (DWARF 5, sections 2.17, 3.3.8
- * and 6.2).
+ * Source lines and inlined calls at an address, by DWARF (DWARF 5, sections 2.17, 3.3.8 and 6.2).
  */
 #ifndef MEMLEAKBPF_SYMBOL_INLINES_H
 #define MEMLEAKBPF_SYMBOL_INLINES_H
@@ -39,14 +38,14 @@ struct debuginfo;
 
 /*
  * Makes ready for lookups in `dwarf`, which is borrowed. `bias` is added to an object's link-time
- * address to have the DWARF's own (it differs from 0 for prelinked files only). NULL when out of
+ * address to have the DWARF's own; only prelinked files have one other than 0. NULL when out of
  * memory or when there is no code in it.
  */
 struct debuginfo *debuginfo_new(Dwarf *dwarf, uint64_t bias);
 void debuginfo_free(struct debuginfo *info); /* NULL is fine */
 
 /*
- * Fills *out for the instruction that holds the address; what is unknown stays empty. Release it
+ * Fills *out for the instruction that holds the address; unknown members stay empty. Release it
  * with source_stack_release().
  */
 void debuginfo_find(struct debuginfo *info, uint64_t vaddr, struct source_stack *out);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The object's own file is read through libelf with pread(2), section by section as needed, and
+ * Reads the object's own file through libelf with pread(2), section by section as needed. It is
  * never mapped: a target may truncate its own library while we look at it, and a mapping would end
  * in SIGBUS. The price is a copy in memory of the sections used. For debug files see debugfile.c.
  *
- * dwfl_module_addrinfo() is not used: it scans the whole table for each address, and takes the
+ * Does not use dwfl_module_addrinfo(): it scans the whole table for each address, and takes the
  * nearest symbol when none covers the address.
  */
 #include "user/symbol/module.h"
@@ -29,8 +29,8 @@
 #define MODULE_SPAN_MAX (1ULL << 46)
 
 /*
- * Modules whose object nobody maps any more: each has a descriptor open, and its debug file's in
- * memory.
+ * So many modules are kept whose object nobody maps any more: each has a descriptor open, and its
+ * debug file's in memory.
  */
 #define UNMAPPED_MAX 64
 
@@ -42,9 +42,9 @@ struct module {
 	uint64_t id;
 	struct object *object;
 	struct module_set *set;
-	uint64_t used;	     /* module_set.uses when it was last asked for */
-	uint64_t base, span; /* as reported to libdwfl; span 0: it was not */
-	Dwfl_Module *dwfl;   /* NULL when libdwfl or libelf will not have the file */
+	uint64_t used;	     /* module_set.uses at its last use */
+	uint64_t base, span; /* as reported to libdwfl; span 0: not reported */
+	Dwfl_Module *dwfl;   /* NULL when libdwfl or libelf refuses the file */
 	uint64_t bias;	     /* libdwfl's address = link-time address + bias */
 	bool debuginfo_tried;
 	bool debug_file_missing;
@@ -69,7 +69,7 @@ struct module_set {
 	uint64_t uses;
 	int root_fd;
 	bool debuginfod;
-	/* Those whose DWARF has a process now, in turns; NULL: free. */
+	/* The modules whose DWARF has a process now, in turns; NULL: free. */
 	struct debug_child *reading[READING_MAX];
 	size_t turn;
 };
@@ -119,7 +119,7 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **userdata, const char *name, 
 
 	(void)name;
 	(void)base;
-	/* libdwfl asks once for symbols and once for DWARF; a server should not be. */
+	/* libdwfl asks once for symbols and once for DWARF; a server is asked once only. */
 	if (!alternate && module->debug_file_missing)
 		return -1;
 	fd = debugfile_find(&query, debuginfo_name);
@@ -197,10 +197,7 @@ void module_set_free(struct module_set *set)
 	free(set);
 }
 
-/*
- * How many bytes of address space the object's segments take. 0 when it has none or they make no
- * sense.
- */
+/* The size of the object's segments in address space. 0 when it has none or they make no sense. */
 static uint64_t object_span(const struct object *object)
 {
 	_cleanup_elf_ Elf *elf = object_elf(object, 0);
@@ -254,7 +251,7 @@ static void module_report(struct module *module)
 	module->bias = bias;
 }
 
-/* libdwfl forgets what is not reported again. */
+/* libdwfl forgets modules that are not reported again. */
 static void module_remove(struct module_set *set, struct module *module)
 {
 	struct module *other, *next;
@@ -270,7 +267,7 @@ static void module_remove(struct module_set *set, struct module *module)
 	module_free(module);
 }
 
-/* The one asked for least lately, if there are more than are kept. */
+/* The module that was not asked for longest, if there are more than are kept. */
 static struct module *one_too_many(const struct module_set *set)
 {
 	struct module *module, *next, *oldest = NULL;
@@ -368,7 +365,7 @@ int module_each_function(struct module *module,
 	return elf_symbols_each(module_symbols(module, ELF_FUNCTIONS), module_give_function, &each);
 }
 
-/* What a Go program's own table says of the address. */
+/* Looks the address up in a Go program's own table. */
 static bool module_go_function(struct module *module, uint64_t vaddr, struct go_function *out)
 {
 	if (!module->go_tried && module->dwfl) {
@@ -389,7 +386,10 @@ bool module_is_go(struct module *module, uint64_t vaddr)
 	return module_go_function(module, vaddr, &function);
 }
 
-/* Go's linker leaves out the symbol table when it is told to (-s), and strip(1) takes it away. */
+/*
+ * Go's table serves where the symbol table is gone: the linker's -s leaves it out, and strip(1)
+ * takes it away.
+ */
 const char *module_symbol(struct module *module, uint64_t vaddr, size_t *len, uint64_t *start)
 {
 	const char *name =
@@ -421,7 +421,7 @@ const char *module_tls_symbol(struct module *module, uint64_t offset, size_t *le
 	return module_find_symbol(module, ELF_THREAD_VARIABLES, offset, len, start);
 }
 
-/* libdw takes it for granted that the last string of a section has its end in it. */
+/* libdw relies on the last string of a section to end in it. */
 static bool strings_are_closed(Dwarf *dwarf)
 {
 	Elf *elf = dwarf ? dwarf_getelf(dwarf) : NULL;
@@ -452,7 +452,7 @@ static bool strings_are_closed(Dwarf *dwarf)
 	return true;
 }
 
-/* Of the file itself; a separate one has been looked at when it was found. */
+/* Checks the file itself; a separate one was checked when it was found. */
 static bool module_may_have_debuginfo(struct module *module)
 {
 	char reason[REASON_MAX];
@@ -487,7 +487,7 @@ static void module_read_debuginfo(struct module *module)
 	}
 	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id) > 0 && !module->alternate_found) {
 		/*
-		 * Half of the names are missing, and libdw would go and open whatever path the link
+		 * Half of the names are missing, and libdw would go and open any path that the link
 		 * has.
 		 */
 		log_debug("%s: debug info is not used: its shared part %s was not found",
@@ -499,13 +499,11 @@ static void module_read_debuginfo(struct module *module)
 		log_debug("%s: debug info is damaged", object_path(module->object));
 		return;
 	}
-	/*
-	 * The difference of two biases: from the object's addresses to those that this DWARF has.
-	 */
+	/* The difference of two biases: from the object's addresses to this DWARF's. */
 	module->lines = debug_child_new(dwarf, module->bias - bias, module_debug_allowance(module));
 }
 
-/* Another module's process makes room for this one's. */
+/* Ends another module's process to make room for this one's. */
 static void module_take_turn(struct module *module)
 {
 	struct module_set *set = module->set;
@@ -516,7 +514,7 @@ static void module_take_turn(struct module *module)
 	*turn = module->lines;
 }
 
-/* Without DWARF. Calls that were inlined count as the function's that has them. */
+/* Finds the line without DWARF. An inlined call has its caller's line. */
 static void module_go_line(struct module *module, uint64_t vaddr, struct source_stack *out)
 {
 	struct go_function function;
@@ -563,7 +561,7 @@ void module_lines(struct module *module, uint64_t vaddr, struct source_stack *ou
 		module_lose_debuginfo(module, reason);
 		return;
 	}
-	/* The DWARF may be of the C in it alone (-w). */
+	/* A program may have DWARF for its C code alone (-w). */
 	if (!out->count)
 		module_go_line(module, vaddr, out);
 }
@@ -577,7 +575,7 @@ int module_types(struct module *module, uint64_t deadline_ns, struct type_table 
 	if (module->types_gone || !module_open_debuginfo(module))
 		return 0;
 	err = debug_child_types(module->lines, deadline_ns, reason, out);
-	/* They are asked for once, and it has copies of much by now. */
+	/* Types are asked for once, and the child holds many copies by now. */
 	debug_child_rest(module->lines);
 	if (!err)
 		return 0;

@@ -138,7 +138,7 @@ static int add_line(struct perfmap *map, const char *line, const char *end)
 	return 0;
 }
 
-/* Parses the lines that are there as a whole; the writer may be in the middle of the last one. */
+/* Parses the whole lines; the writer may be in the middle of the last one. */
 static int parse_lines(struct perfmap *map)
 {
 	while (map->parsed < map->text_len) {
@@ -209,8 +209,8 @@ static bool perfmap_refresh(struct perfmap *map)
 	if (map->read && same_time && status.st_size == map->size)
 		return false;
 	/*
-	 * Shorter than it was, or as long but written to: it was started anew. Else it has been
-	 * appended to.
+	 * Shorter than before, or as long but written to: a new map. Otherwise lines have been
+	 * appended.
 	 */
 	if (map->read && status.st_size <= map->size)
 		perfmap_forget(map);

@@ -29,7 +29,7 @@ struct process_set {
 	uint64_t last_serial;
 };
 
-/* The fields of /proc/PID/status that are wanted; proc_pid_status(5). */
+/* The fields of /proc/PID/status that we need; proc_pid_status(5). */
 struct status {
 	unsigned int real_uid, effective_uid;
 	pid_t inner_pid; /* in the innermost pid namespace */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * "Which of these address ranges holds this address?" for ranges that may overlap: the earlier one
- * in the array wins. Built once in O(n log n) whatever the overlaps (hostile symbol tables
- * included), then asked by binary search.
+ * "Which of these address ranges holds this address?" Ranges may overlap: the earlier one in the
+ * array wins. Built once in O(n log n) whatever the overlaps (hostile symbol tables included), then
+ * asked by binary search.
  */
 #ifndef MEMLEAKBPF_SYMBOL_RANGES_H
 #define MEMLEAKBPF_SYMBOL_RANGES_H
@@ -29,10 +29,7 @@ struct range_index {
  */
 int range_index_build(struct range_index *index, const struct range *ranges, size_t count);
 
-/*
- * The position in the array given to range_index_build(), or RANGE_NONE. A zeroed index has nothing
- * in it.
- */
+/* Returns the position in range_index_build()'s array, or RANGE_NONE. A zeroed index is empty. */
 uint32_t range_index_find(const struct range_index *index, uint64_t address);
 void range_index_release(struct range_index *index); /* leaves it zeroed */
 

@@ -13,7 +13,7 @@
 _Static_assert(ROOT_OURS == AT_FDCWD, "openat() takes it for \"no directory\"");
 
 /*
- * For reading, what an O_PATH descriptor leads to: that is /proc's magic link, and it cannot lead
+ * Opens for reading what an O_PATH descriptor leads to, by /proc's magic link, which cannot lead
  * elsewhere.
  */
 static int root_reopen(int path_fd)
@@ -27,8 +27,8 @@ static int root_reopen(int path_fd)
 }
 
 /*
- * Looks first and opens then: to open a device is to run its driver, and with some (watchdogs,
- * tapes) that alone does harm, whoever put the device or a link to it there.
+ * Looks first and opens then. To open a device is to run its driver, and with some (watchdogs,
+ * tapes) that alone does harm. Anybody may have put the device or a link to it there.
  */
 static int open_in_root(int root_fd, const char *path, int extra_flags)
 {
@@ -39,7 +39,7 @@ static int open_in_root(int root_fd, const char *path, int extra_flags)
 	_cleanup_close_ int path_fd = -1;
 	struct stat status;
 
-	/* openat2(2) came with Linux 5.6, so every kernel that this tool loads on has it. */
+	/* openat2(2) came with Linux 5.6: every kernel that this tool loads on has it. */
 	if (root_fd == ROOT_OURS)
 		path_fd = open(path, (int)how.flags);
 	else

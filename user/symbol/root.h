@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Opening files by a path as a target sees it, in a tree that the target may change while we walk
- * it.
+ * Opens files by a path as a target sees it, in a tree that the target may change while we walk it.
  */
 #ifndef MEMLEAKBPF_SYMBOL_ROOT_H
 #define MEMLEAKBPF_SYMBOL_ROOT_H

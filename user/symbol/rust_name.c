@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Rust v0 says over how many lifetimes a type is generic by a number of base 62 between G and _ (RFC
- * 2603, <binder>). libiberty counts them up one by one, also where it prints nothing, so that nobody
- * can stop it: seven digits take longer than anybody waits. Three are more than any program has.
+ * Rust v0 writes the number of a type's lifetimes in base 62 between G and _ (RFC 2603, <binder>).
+ * libiberty counts them one by one, even if it prints nothing, so nobody can stop it: seven digits
+ * take longer than anybody waits. Three are more than any program has.
  *
  * A crate's hash or an identifier may hold the same characters, so the name is parsed by the RFC's
  * grammar. A back reference makes libiberty read on at an earlier place. One that leads to no
- * beginning of a path, a type or a constant could have it read a hash as a binder: it is refused.
+ * beginning of a path, a type or a constant could make it read a hash as a binder. It is refused.
  */
 #include "user/symbol/rust_name.h"
 
@@ -50,7 +50,7 @@ static char rust_next(struct rust_parser *p)
 
 static const char rust_digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* Its digits, with the _ behind them; how many these are. */
+/* Parses digits and the _ behind them. Returns how many digits these are. */
 static size_t rust_parse_base62(struct rust_parser *p)
 {
 	size_t count = strspn(p->text + p->at, rust_digits);
@@ -118,7 +118,7 @@ static void rust_parse_until_end(struct rust_parser *p, void (*parse)(struct rus
 		parse(p);
 }
 
-/* Where a path, a type or a constant begins. */
+/* Enters a path, a type or a constant. */
 static bool rust_enter(struct rust_parser *p)
 {
 	if (p->failed || ++p->depth > RUST_DEPTH_MAX)
@@ -241,7 +241,7 @@ static void rust_parse_type(struct rust_parser *p)
 		rust_parse_backref(p, tag);
 		break;
 	default:
-		/* The basic ones are small letters. */
+		/* Basic types are small letters. */
 		if (c >= 'a' && c <= 'z')
 			break;
 		p->at = tag;
@@ -268,7 +268,10 @@ static void rust_parse_const(struct rust_parser *p)
 	p->depth--;
 }
 
-/* Do its characters hold a long binder anywhere? One follows an F or a D. Of most names this is all. */
+/*
+ * Do the characters hold a long binder anywhere? One follows an F or a D. Most names need no more
+ * than this test.
+ */
 static bool rust_may_have_binder(const char *name)
 {
 	for (const char *at = strchr(name, 'G'); at; at = strchr(at + 1, 'G')) {
@@ -288,7 +291,7 @@ bool rust_name_takes_forever(const char *name)
 		return false;
 	p.at = strspn(p.text, "0123456789");
 	rust_parse_path(&p);
-	/* The crate that it was made in may follow, and a suffix. */
+	/* The crate of the instantiation may follow, and a suffix. */
 	if (p.text[p.at] && p.text[p.at] != '.' && p.text[p.at] != '$')
 		rust_parse_path(&p);
 	return p.failed;

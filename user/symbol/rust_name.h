@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a mangled name of Rust (v0, RFC 2603) would cost to demangle: private to user/symbol. */
+/* The cost of demangling a mangled name of Rust (v0, RFC 2603): private to user/symbol. */
 #ifndef MEMLEAKBPF_SYMBOL_RUST_NAME_H
 #define MEMLEAKBPF_SYMBOL_RUST_NAME_H
 
 #include <stdbool.h>
 
-/* A longer name is refused by the caller. */
+/* The caller refuses a longer name. */
 #define RUST_NAME_MAX 4096
 
 /*
- * Would libiberty count up a binder of so many lifetimes that nobody waits for it? `name` begins with
+ * Would libiberty count so many lifetimes of a binder that nobody waits for it? `name` begins with
  * "_R" and is shorter than RUST_NAME_MAX. True as well where the name can be read in two ways.
  */
 bool rust_name_takes_forever(const char *name);

@@ -101,7 +101,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-/* Most processes have no such code, so the cache is seldom gone through. */
+/* Most processes have no such code, so this seldom goes through the cache. */
 static void forget_jit(struct symbolizer *symbolizer, uint64_t serial)
 {
 	struct cached *cached;
@@ -123,7 +123,7 @@ int symbolizer_note_process(struct symbolizer *symbolizer, pid_t pid)
 	if (!process)
 		return -ENOMEM;
 	process_ref(process);
-	/* The pid is another process's by now. */
+	/* The pid belongs to another process by now. */
 	if (before && before != process_serial(process))
 		forget_jit(symbolizer, before);
 	return 0;
@@ -174,7 +174,7 @@ static int set_text(struct symbolizer *symbolizer, const char **out, const char 
 	return set_string(symbolizer, out, text, text ? strlen(text) : 0);
 }
 
-/* Takes a symbol table's name; one that is mangled gives two. */
+/* Takes a symbol table's name; a mangled one gives two. */
 static int set_symbol_name(struct symbolizer *symbolizer, struct frame *frame, const char *name,
 			   size_t len)
 {
@@ -202,16 +202,15 @@ static int set_module(struct symbolizer *symbolizer, struct frame *frame,
 	return err;
 }
 
-/* The code that is asked about, in the object's link-time addresses. */
+/* The code in question, in the object's link-time addresses. */
 struct place {
 	uint64_t lookup;   /* in the instruction: the call for a return address */
-	uint64_t reported; /* what the frame says */
+	uint64_t reported; /* in the frame */
 };
 
 /*
- * A relative name is joined to the directory of the compilation when that is an absolute one.
- * Distributions map it to something relative ("./malloc"), which would only repeat what the name
- * says.
+ * Joins a relative name to the compilation's directory if that is absolute. Distributions map the
+ * directory to something relative ("./malloc"), which would only repeat the name.
  */
 static int set_file(struct symbolizer *symbolizer, struct frame *frame,
 		    const struct source_frame *source)
@@ -258,8 +257,8 @@ static int build_frames(struct symbolizer *symbolizer, const struct source_stack
 			const struct frame *common, struct answer **out)
 {
 	/*
-	 * Without inlines only the real function stays, with the line in it where the inlined call
-	 * was made.
+	 * Without inlines only the real function stays, with the line at which the inlined call was
+	 * made.
 	 */
 	size_t first = sources->count && !symbolizer->options.inlines ? sources->count - 1 : 0;
 	size_t count = sources->count ? sources->count - first : 1;
@@ -305,7 +304,7 @@ static int resolve_place(struct symbolizer *symbolizer, struct module *module, s
 		common->offset = place.reported - start;
 		return err;
 	}
-	/* No symbol table, but debug information. */
+	/* There is no symbol table, but debug information. */
 	function = sources->count ? &sources->frames[sources->count - 1] : NULL;
 	if (function && function->function && sources->entry <= place.lookup) {
 		err = set_text(symbolizer, &common->function, function->function);
@@ -331,8 +330,8 @@ static int resolve_object(struct symbolizer *symbolizer, const struct location *
 	if (err)
 		return err;
 	/*
-	 * No segment: a file that changed under its mapping. There is no better address than the
-	 * offset then.
+	 * No segment: a file that changed under its mapping. Then there is no better address than
+	 * the offset.
 	 */
 	if (object_offset_to_vaddr(location->object, location->offset - back, &place.lookup)) {
 		common.offset = common.module_offset = location->offset;
@@ -350,7 +349,7 @@ static int resolve_object(struct symbolizer *symbolizer, const struct location *
 	return err;
 }
 
-/* What a perf map's name says: by its own way of writing of a function, a script and a line. */
+/* Takes a perf map's name apart: a runtime's own notation has a function, a script and a line. */
 static int set_jit_name(struct symbolizer *symbolizer, struct frame *frame, const char *name,
 			size_t len)
 {
@@ -372,8 +371,8 @@ static int set_jit_name(struct symbolizer *symbolizer, struct frame *frame, cons
 }
 
 /*
- * *out stays NULL when there is no name, and `asked_before` says that an answer without one is
- * there already.
+ * *out stays NULL when there is no name, and `asked_before` says that there already is an answer
+ * without one.
  */
 static int resolve_jit(struct symbolizer *symbolizer, struct process *process, uint64_t address,
 		       bool is_return_address, bool asked_before, struct answer **out)

@@ -28,7 +28,7 @@ struct type_named {
 	uint32_t type;
 };
 
-/* Where the way down is. */
+/* A place on the way down. */
 struct type_scope {
 	struct type_names *names;
 	bool cxx;
@@ -102,7 +102,7 @@ static int type_named_add(struct type_names *names, const void *entry, uint32_t 
 
 /* ---- the way down --------------------------------------------------------------------------- */
 
-/* "struct " of C. */
+/* C's "struct ". */
 static const char *type_word(int tag, bool cxx)
 {
 	if (cxx)
@@ -133,7 +133,7 @@ static int type_scope_name(struct type_scope *scope, Dwarf_Die *die, const char 
 	return err || type == TYPE_NONE ? err : type_named_add(scope->names, die->addr, type);
 }
 
-/* A structure without a name has that of the first typedef, which programs use instead. */
+/* A structure without a name gets that of the first typedef, which programs use instead. */
 static int type_scope_typedef(struct type_scope *scope, Dwarf_Die *die)
 {
 	const char *name = type_entry_name(die);
@@ -166,7 +166,7 @@ static int type_names_keep(struct type_names *names, Dwarf_Die *die, bool variab
 
 static int type_scope_children(struct type_scope *scope, Dwarf_Die *parent);
 
-/* The children of what has a name of its own, below it. */
+/* Visits the children of an entry that has a name of its own. */
 static int type_scope_inner(struct type_scope *scope, Dwarf_Die *die, const char *name)
 {
 	size_t len = scope->len;
@@ -278,7 +278,7 @@ static enum type_language type_language(Dwarf_Die *unit)
 	}
 }
 
-/* Are there units of C++, whose shared parts do not say so? */
+/* Are there units of C++? Their shared parts do not say so. */
 static bool type_names_has_cxx(Dwarf *dwarf)
 {
 	Dwarf_CU *unit = NULL;
@@ -330,7 +330,7 @@ void type_names_release(struct type_names *names)
 
 static int type_name_at(struct type_names *names, Dwarf_Die *die, int depth, uint32_t *type);
 
-/* "int *", and what that is. */
+/* Names "int *", and its target. */
 static int type_name_pointer(struct type_names *names, Dwarf_Die *die, int depth, uint32_t *type)
 {
 	struct type_pointer pointer = {.count = 1, .stride = 8};
@@ -355,7 +355,7 @@ static int type_name_pointer(struct type_names *names, Dwarf_Die *die, int depth
 	return err ?: type_table_define(names->table, *type, &shape);
 }
 
-/* "int". An enumeration has a name of its own. */
+/* Names "int". An enumeration has a name of its own. */
 static int type_name_scalar(struct type_names *names, Dwarf_Die *die, uint32_t *type)
 {
 	int size = dwarf_bytesize(die);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What types are called in the source, with their scopes: found on the way down through the entries of a
- * unit, since an entry does not say where it lies. Internal to debug_types.c.
+ * The names of types in the source, with their scopes. They are collected on the way down through a
+ * unit's entries, since an entry does not say where it lies. Internal to debug_types.c.
  */
 #ifndef MEMLEAKBPF_SYMBOL_TYPE_NAMES_H
 #define MEMLEAKBPF_SYMBOL_TYPE_NAMES_H
@@ -33,13 +33,16 @@ struct type_names {
 int type_names_find(struct type_names *names, Dwarf *dwarf);
 void type_names_release(struct type_names *names);
 
-/* Of an entry that is no typedef and has no qualifier: *type is TYPE_NONE where it has no name. */
+/*
+ * The type of an entry that is no typedef and has no qualifier; *type is TYPE_NONE where it has no
+ * name.
+ */
 int type_names_of(struct type_names *names, Dwarf_Die *die, uint32_t *type);
 
 /* Follows DW_AT_type; false: there is none (void). */
 bool type_follow(Dwarf_Die *die, Dwarf_Die *to);
 
-/* Passes typedefs and qualifiers; false where what is behind them is void. */
+/* Passes typedefs and qualifiers; false where void is behind them. */
 bool type_strip(Dwarf_Die *die);
 
 #endif

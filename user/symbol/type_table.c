@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Packed: three 32-bit numbers (types, pointers of variables, whether it is cut); of each type the length
- * of its name (32 bits), the name, flags (32), size (64), what it begins with (32), the number of its
- * pointers (32) and these: offset (64), count, stride and type (32 each). Then the variables' pointers.
+ * Packed: three 32-bit numbers (types, pointers of variables, whether it is cut). Each type has the
+ * length of its name (32 bits), the name, flags (32) and size (64). Then what it begins with (32),
+ * and the number of its pointers (32). A pointer has offset (64), count, stride and type (32 each).
+ * Then come the variables' pointers.
  */
 #include "user/symbol/type_table.h"
 
@@ -91,7 +92,7 @@ int type_table_name(struct type_table *table, const char *name, uint32_t *type)
 	return 0;
 }
 
-/* Do they all lie in `size` bytes? */
+/* Do all these pointers lie in `size` bytes? */
 static bool type_pointer_fits(const struct type_pointer *p, uint64_t size)
 {
 	if (!p->count)
@@ -249,7 +250,7 @@ static void type_get_pointer(struct bytes_reader *r, uint32_t types, struct type
 	r->bad |= p->to >= types;
 }
 
-/* The type that is next in the table: names are there once, and in order. */
+/* Reads the next type of the table: each name is there once, and in order. */
 static int type_get_type(struct bytes_reader *r, struct type_table *table, uint32_t types,
 			 uint32_t index, struct type_pointer *pointers)
 {
