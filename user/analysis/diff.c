@@ -67,7 +67,7 @@ static char *diff_make_key(const struct stack *stack, const struct stack_notes *
 	return key;
 }
 
-/* The entry of a stack's names, made when there is none. */
+/* Finds the entry of a stack's names, or makes it. */
 static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack,
 				    const struct stack_notes *notes)
 {
@@ -163,7 +163,7 @@ int diff_add(struct diff *diff, const struct report *report, bool is_new)
 	struct comparison *c = &diff->comparison;
 	struct compared_side *side = is_new ? &c->now : &c->old;
 
-	/* A program that another one has taken the place of has no memory that could be compared. */
+	/* The process became another program: it has no memory that could be compared. */
 	if (s->execed)
 		return diff_add_accesses(diff, report, is_new);
 	diff_add_side(side, report);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Compares two moments of a program, or of two runs of it. Stacks are the same when their functions
- * are, by name, from the allocation out to the thread's start: addresses, lines and build-ids may
- * differ. Code without a name counts by module and offset. So are bad accesses of guarded blocks.
+ * have the same names, from the allocation out to the thread's start; addresses, lines and
+ * build-ids may differ. Code without a name counts by module and offset. Bad accesses of guarded
+ * blocks compare in the same way.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_DIFF_H
 #define MEMLEAKBPF_ANALYSIS_DIFF_H
@@ -24,8 +25,8 @@ void diff_free(struct diff *diff); /* with the comparison; NULL is fine */
 int diff_add(struct diff *diff, const struct report *report, bool is_new);
 
 /*
- * Sorts, by blocks or by bytes, and counts. Owned by the diff; nothing may be added after it. NULL
- * when out of memory.
+ * Sorts, by blocks or by bytes, and counts. The diff owns the result; nothing may be added after
+ * it. NULL when out of memory.
  */
 const struct comparison *diff_finish(struct diff *diff, bool by_count);
 

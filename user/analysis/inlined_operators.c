@@ -5,7 +5,7 @@
 
 #include "user/base/util.h"
 
-/* The family of an operator that stands inlined over the innermost function; `otherwise`: there is none. */
+/* The family of an operator inlined over the innermost function; `otherwise`: there is none. */
 static enum alloc_family inlined_family(const struct reported_call *call,
 					enum alloc_family otherwise)
 {

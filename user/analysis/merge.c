@@ -36,14 +36,14 @@ static void merge_add_notes(struct stack_notes *to, const struct stack_notes *fr
 {
 	to->delta_bytes += from->delta_bytes;
 	to->delta_count += from->delta_count;
-	/* Names may have been found in one process only. */
+	/* One process only may have found the names. */
 	if (!to->frames && from->frames) {
 		to->frames = from->frames;
 		to->frame_count = from->frame_count;
 	}
 }
 
-/* A sum is unknown where a part of it is: 0. */
+/* A sum with an unknown part is unknown: 0. */
 static void merge_add_heaps(struct untraced_heaps *to, const struct untraced_heaps *from)
 {
 	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
@@ -58,7 +58,7 @@ static void merge_add_heaps(struct untraced_heaps *to, const struct untraced_hea
 	to->kinds |= from->kinds;
 }
 
-/* What belongs to the processes themselves. */
+/* Adds the figures of the processes themselves. */
 static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 {
 	to->time_ns = merge_larger(to->time_ns, from->time_ns);
@@ -69,11 +69,11 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	amount_add(&to->arenas, &from->arenas);
 	merge_add_heaps(&to->heaps, &from->heaps);
 	to->unknown_frees += from->unknown_frees;
-	/* Of sums of both kinds something is estimated. */
+	/* Exact plus sampled is an estimate. */
 	to->sample_bytes = merge_larger(to->sample_bytes, from->sample_bytes);
 	if (to->attached != from->attached)
 		to->attached = ATTACHED_BY_UNKNOWN;
-	/* Of the losses that belong to no target each snapshot has all. */
+	/* Each snapshot has all losses that belong to no target: counted once. */
 	for (size_t i = 0; i < LOST_CAUSES; i++)
 		to->lost[i] += from->lost[i] - from->lost_anywhere[i];
 	to->memory.rss += from->memory.rss;
@@ -89,14 +89,14 @@ static void merge_add_head(struct snapshot *to, const struct snapshot *from)
 	to->ended += from->processes ? from->ended : from->exited || from->execed;
 }
 
-/* What is being made. */
+/* The sum that is being made. */
 struct merge {
 	struct snapshot *sum;
 	struct stack_notes *notes; /* of sum->stacks */
-	struct id_map map;	   /* stack id -> its place there */
+	struct id_map map;	   /* stack id -> index there */
 };
 
-/* places: of each of the snapshot's scopes that in the sum, from 1. 0 or -ENOMEM. */
+/* places[i]: the index in the sum, from 1, of the snapshot's scope i. 0 or -ENOMEM. */
 static int merge_add_scopes(struct merge *m, const struct snapshot *from, uint32_t *places)
 {
 	struct scopes_list *sum = &m->sum->scopes;
@@ -148,7 +148,7 @@ static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t
 	return 0;
 }
 
-/* The age is that of the pool that forgets first. */
+/* The pool that forgets first gives the age. */
 static void merge_add_guard(struct guard_state *to, const struct guard_state *from)
 {
 	to->asked |= from->asked;
@@ -201,7 +201,7 @@ static int merge_add_accesses(struct snapshot *sum, const struct report *from)
 	return 0;
 }
 
-/* The sum's own notes take the place of those of a first snapshot. 0 or -ENOMEM. */
+/* Replaces the notes of a first snapshot by the sum's own. 0 or -ENOMEM. */
 static int merge_finish(struct merge *m, struct report **out)
 {
 	struct report *report;
@@ -243,7 +243,7 @@ static int merge_begin(struct merge *m, const struct report *const *list, size_t
 			return -ENOMEM;
 	}
 	m->sum->figures_kept = first->figures_kept;
-	/* Processes have theirs at different times. */
+	/* Processes have their peaks at different times. */
 	m->sum->figures_kept.peak = false;
 	m->sum->target_id = first->target_id;
 	m->sum->pid = first->pid;

@@ -33,7 +33,9 @@ const char *rank_text(enum rank_by by)
 	return rank_orders[by].text;
 }
 
-/* What two stacks are compared by, in this order; all equal only for the same stack. */
+/*
+ * The keys by which two stacks are compared, in this order; all are equal only for the same stack.
+ */
 struct key {
 	uint64_t class;
 	uint64_t first;
@@ -42,8 +44,8 @@ struct key {
 };
 
 /*
- * What grows by its trend comes first, and what is known not to grow last: a burst says less than a
- * long watch.
+ * Stacks that grow by their trend come first, stacks known not to grow last: a burst says less than
+ * a long watch.
  */
 static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 {
@@ -51,7 +53,7 @@ static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 
 	if (trend->kind == TREND_GROWING && trend->growth > 0) {
 		key->class = 2;
-		/* Down to a byte in a quarter of an hour. */
+		/* Resolves a byte in a quarter of an hour. */
 		key->first = saturate_u64(trend->growth * 1024);
 		return true;
 	}
@@ -64,10 +66,10 @@ static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 }
 
 /*
- * What is lost counts whole, what is possibly lost an eighth, and what is held or has no verdict a
- * sixteenth: it may be lost tomorrow; of that what has outlived others of the stack a half, unless its trend is
- * known and does not grow: then it is a cache, or loaded once. An hour's growth counts as if it were lost already, and an
- * hour's age doubles all that.
+ * Lost bytes count whole, possibly lost ones an eighth, and held ones, or those without a verdict,
+ * a sixteenth: they may be lost tomorrow. Of these, bytes that have outlived others of the stack
+ * count a half. But not if their trend is known and does not grow: then they are a cache, or loaded
+ * once. An hour's growth counts as if it were lost already, and an hour's age doubles all that.
  */
 static double rank_suspicion(const struct stack *stack, const struct trend *trend)
 {
@@ -90,7 +92,7 @@ static double rank_suspicion(const struct stack *stack, const struct trend *tren
 	       (1 + (age < 1 ? age : 1));
 }
 
-/* False: nothing is known of them. */
+/* False: there are no figures. */
 static bool rank_figures_key(const struct stack_figures *figures, enum rank_by by, struct key *key)
 {
 	if (!figures)
@@ -112,7 +114,7 @@ static bool rank_figures_key(const struct stack_figures *figures, enum rank_by b
 }
 
 /*
- * False: nothing to show. Blocks of zero bytes are blocks all the same: malloc(0) leaks memory too.
+ * False: nothing to show. Blocks of zero bytes count as blocks: malloc(0) leaks memory, too.
  * stack.older equals stack.live unless --older was given.
  */
 static bool rank_key_of(const struct report *report, const struct stack *stack, enum rank_by by,
@@ -168,7 +170,7 @@ static bool rank_key_better(const struct key *a, const struct key *b)
 	return a->id < b->id;
 }
 
-/* What is ranked, and how. */
+/* The report to be ranked, and how. */
 struct ranking {
 	const struct report *report;
 	enum rank_by by;
@@ -183,7 +185,7 @@ static bool rank_stack_better(const struct ranking *r, const struct stack *a, co
 	return rank_key_better(&key_a, &key_b);
 }
 
-/* heap[0] is the worst of those kept; restores the order below `i`. */
+/* heap[0] is the worst of the kept stacks; restores the order below `i`. */
 static void rank_sift_down(const struct ranking *r, const struct stack **heap, size_t count,
 			   size_t i)
 {
@@ -204,7 +206,7 @@ static void rank_sift_down(const struct ranking *r, const struct stack **heap, s
 	}
 }
 
-/* The i-th stack is to be shown, and has this key. */
+/* Is the i-th stack to be shown? *key is its key. */
 static bool rank_is_shown(const struct report *report, size_t i, enum rank_by by, struct key *key)
 {
 	const struct stack_notes *notes = report->notes ? &report->notes[i] : NULL;
@@ -276,7 +278,7 @@ static int rank_compare_ids(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The stacks in the order of their ids; NULL when there are none or no memory is left. */
+/* Sorts the stacks by their ids; NULL when there are none or no memory is left. */
 static struct index_entry *rank_index_by_id(const struct snapshot *snapshot)
 {
 	struct index_entry *index;
@@ -313,12 +315,12 @@ static const struct stack *rank_find_stack(const struct snapshot *snapshot,
 	return NULL;
 }
 
-/* What a snapshot is compared with. */
+/* The earlier snapshot, for comparison. */
 struct rank_before {
 	const struct snapshot *snapshot; /* NULL: none */
 	struct index_entry *index;	 /* NULL until it is needed */
 	bool indexed;
-	size_t in_order; /* so many from the first on have been asked for, each in its turn */
+	size_t in_order; /* so many stacks, from the first on, were asked for in their order */
 };
 
 /*

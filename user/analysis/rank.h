@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which stacks of a report are shown, and in which order; what has changed in them since the
- * snapshot before.
+ * Which stacks of a report are shown, and in which order; and their changes since the snapshot
+ * before.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_RANK_H
 #define MEMLEAKBPF_ANALYSIS_RANK_H
@@ -9,13 +9,13 @@
 #include "user/model/report.h"
 
 enum rank_by {
-	RANK_LIVE,  /* live bytes (those older than --older when it is given: stack.older) */
+	RANK_LIVE,  /* live bytes (with --older those older than that: stack.older) */
 	RANK_ALLOC, /* bytes allocated since attach */
-	/* what grows by its trend, fastest first; then live bytes since the last snapshot */
+	/* growing ones by their trend, fastest first; then live bytes since the last snapshot */
 	RANK_GROWTH,
 	RANK_COUNT,   /* live blocks */
 	RANK_SUSPECT, /* lost bytes, growth and age together: docs/verdicts.md has the formula */
-	/* live bytes that have outlived others of their stack; then by how long those live */
+	/* live bytes that have outlived others of their stack; then by the others' lifetime */
 	RANK_LIFETIME,
 	RANK_TEMPORARY, /* temporary blocks */
 	RANK_PEAK,	/* bytes when the process had most */
@@ -24,23 +24,23 @@ enum rank_by {
 	RANK_ORDERS,
 };
 
-const char *rank_name(enum rank_by by); /* "live", as --sort has it */
+const char *rank_name(enum rank_by by); /* "live", as for --sort */
 const char *rank_text(enum rank_by by); /* "live bytes", for people */
 
 /*
- * Fills top[] with the best `max` stacks of the snapshot, best first (ties: more count, then
- * smaller id, so that output is stable); stacks with nothing to show under the chosen order are
- * left out. Returns how many. O(n log max). RANK_LIVE, RANK_ALLOC, RANK_COUNT and RANK_AGE need no notes.
+ * Fills top[] with the best `max` stacks of the snapshot, best first. Ties: more count, then
+ * smaller id, so that output is stable. Leaves out stacks with nothing to show under the order.
+ * Returns how many. O(n log max). RANK_LIVE, RANK_ALLOC, RANK_COUNT and RANK_AGE need no notes.
  */
 size_t rank_top(const struct report *report, enum rank_by by, const struct stack **top, size_t max);
 
-/* The same; *all is how many it would fill in, were there room for them. */
+/* The same; *all is how many there would be with enough room. */
 size_t rank_top_of(const struct report *report, enum rank_by by, const struct stack **top,
 		   size_t max, size_t *all);
 
 /*
- * Makes the notes of every stack, with what has changed against the previous snapshot of the same
- * target (NULL: first one), and the report's sums of that. Stacks are matched by id. 0 or -ENOMEM.
+ * Makes the notes of every stack, with its changes since the previous snapshot of the same target
+ * (NULL: first one). Also makes the report's sums of these. Matches stacks by id. 0 or -ENOMEM.
  */
 int rank_delta(struct report *now, const struct snapshot *snapshot);
 

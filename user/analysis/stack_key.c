@@ -4,15 +4,15 @@
 #include <inttypes.h>
 
 /*
- * No name holds a newline: the symbolizer sees to that, and one of a forged recording only joins
- * what it forged.
+ * No name holds a newline: the symbolizer sees to that, and a forged recording only confuses its
+ * own stacks.
  */
 void stack_key_put(FILE *out, const struct frame *const *frames, size_t count, enum stack_end end)
 {
 	for (size_t i = 0; frames && i < count; i++) {
 		const struct frame *frame = frames[i];
 
-		/* Functions of scripts are called alike in many of them. */
+		/* Many scripts have functions of the same name. */
 		if (!frame_in_object(frame))
 			fprintf(out, "[%s]%s+", frame_kind_name(frame->kind),
 				frame->module_path ?: "");

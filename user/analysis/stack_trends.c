@@ -12,8 +12,8 @@
 
 #define MAX_FOLLOWED 1024
 /*
- * The counters are exact, so any growth is growth; this much is worth a word. Estimates must exceed
- * their own error.
+ * The counters are exact, so any growth is growth; from here on it is worth a word. Estimates must
+ * exceed their own error.
  */
 #define FLOOR_BYTES  4096
 #define FLOOR_ERRORS 3
@@ -76,7 +76,7 @@ static struct followed *stack_trends_follow(struct stack_trends *trends, uint64_
 }
 
 /*
- * Live bytes that a stack needs for being followed; makes room by forgetting those that have less.
+ * The live bytes that a stack needs to be followed. Makes room by forgetting stacks that have less.
  */
 static int stack_trends_make_room(struct stack_trends *trends, const struct report *report,
 				  uint64_t *least)
@@ -121,7 +121,7 @@ int stack_trends_update(struct stack_trends *trends, const struct report *report
 			return -ENOMEM;
 		known->last_bytes = stack->live.bytes;
 		err = trend_add(known->series, snapshot->elapsed_ns, stack->live.bytes);
-		/* Of a long watch not every sample makes a difference. */
+		/* In a long watch not every sample changes the judgement. */
 		known->judged &= !trend_changed(known->series);
 	}
 	return err;

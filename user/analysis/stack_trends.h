@@ -11,16 +11,15 @@ struct stack_trends *stack_trends_new(void);	     /* NULL when out of memory */
 void stack_trends_free(struct stack_trends *trends); /* NULL is fine */
 
 /*
- * Takes in the live bytes of a report's stacks: of those that are followed, the largest 1,024, at
- * up to 3 KiB each. Snapshots of one target, in their order. 0 or -ENOMEM, then trends are missing
- * and nothing else.
+ * Takes in the live bytes of a report's stacks. Follows the largest 1,024, at up to 3 KiB each.
+ * Call it for snapshots of one target, in their order. 0 or -ENOMEM; then only trends are missing.
  */
 int stack_trends_update(struct stack_trends *trends, const struct report *report);
 
 /*
- * Sets the trend of one stack of the last report; of what is not followed it stays unknown.
- * Judging costs far more than the update: only what is shown is worth it, and all of them where the
- * order is by growth.
+ * Sets the trend of one stack of the last report; it stays unknown for a stack that is not
+ * followed. Judging costs far more than the update: do it for shown stacks only, and for all where
+ * the order is by growth.
  */
 void stack_trends_judge(struct stack_trends *trends, struct report *report,
 			const struct stack *stack);

@@ -122,8 +122,7 @@ int suppressions_read(struct suppressions *s, FILE *file, const char *path)
 }
 
 /*
- * The classes of which the stack has blocks. Without a verdict all are in one, which nobody knows:
- * any will do.
+ * The classes of the stack's blocks. Without a verdict all are in one unknown class: any will do.
  */
 static unsigned suppress_classes_of(const struct snapshot *snapshot, const struct stack *stack)
 {
@@ -154,8 +153,9 @@ static void suppress_stack(struct rule *rule, const struct snapshot *snapshot,
 }
 
 /*
- * Of the classes that are left, those that the rule is about: all or none where they are not known. What the C
- * library keeps of a thread is lost where the thread was not joined: that is no design of the library's.
+ * Of the remaining classes, those that the rule is about: all or none where they are unknown. The C
+ * library's memory for a thread is lost if nobody joined the thread: that is no design of the
+ * library's.
  */
 static unsigned suppress_rule_classes(const struct rule *rule, const struct snapshot *snapshot,
 				      const struct stack *stack, unsigned left)
@@ -211,7 +211,7 @@ static bool suppress_same_subject(const struct suppressed *out, const struct rul
 	return last && !last->file && !rule->file && !strcmp(last->name, rule->name);
 }
 
-/* What the rules have, as the report keeps it. */
+/* Collects the rules' sums for the report. */
 static struct suppressed *suppress_collect(const struct suppressions *s)
 {
 	struct suppressed *out;
@@ -268,7 +268,8 @@ int suppressions_apply(struct suppressions *s, struct report *report)
 /*
  * At the end of a thread glibc calls free() for each block in the thread's cache, which the program
  * has freed before (malloc.c, tcache_thread_shutdown). Without its symbol table these frames have
- * no names: then it is what has only libc's own unnamed code below it, down to the thread's start.
+ * no names. Then we know the cache by the frames below: only libc's own unnamed code, down to the
+ * thread's start.
  */
 static bool suppress_is_thread_cache(const struct frame *const *frames, size_t count)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Suppressions: memory that is known to be held and not to be reported. Files of LeakSanitizer and
- * of Valgrind are read as they are; which of the two a file is, its first line tells.
+ * Suppressions: memory that is known to be held and not to be reported. Reads files of
+ * LeakSanitizer and of Valgrind as they are; the first line tells which of the two a file is.
  *
- * LeakSanitizer: `leak:PATTERN`; a pattern is looked for in the function, the source file and the
+ * LeakSanitizer: `leak:PATTERN`. A pattern is looked for in the function, the source file and the
  * object of every frame. `*` stands for anything, `^` and `$` for the beginning and the end
  * (clang's AddressSanitizerLeakSanitizer documentation; sanitizer_common's TemplateMatch()).
  *
- * Valgrind: `{ name, Memcheck:Leak, match-leak-kinds: …, fun: obj: src: ... }`; the locations stand
+ * Valgrind: `{ name, Memcheck:Leak, match-leak-kinds: …, fun: obj: src: ... }`. The locations stand
  * for the innermost frames, and `...` for any number of them (Valgrind's manual, 2.5 and 4.5).
- * Those for memcheck's other errors are passed over, but for Memcheck:Free and
- * Memcheck:Addr1 and so on.
+ * Suppressions of memcheck's other errors are passed over, but for Memcheck:Free and Memcheck:Addr1
+ * and so on.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_H
@@ -27,37 +27,37 @@ struct suppressions *suppressions_new(void); /* NULL when out of memory */
 void suppressions_free(struct suppressions *s);
 
 /*
- * Reads a file to its end; `path` is for messages. 0, or -errno, logged with the file and the number
- * of the line: -EINVAL when it cannot be understood. What stands in the line is not said: the file
- * may not be the caller's.
+ * Reads a file to its end; `path` is for messages. 0, or -errno, logged with the file and the
+ * line's number: -EINVAL when it cannot be understood. Does not quote the line: the file may not be
+ * the caller's.
  */
 int suppressions_read(struct suppressions *s, FILE *file, const char *path);
 
-/*
- * The same of text that is there already, of a file of that name (copied; NULL: the built-in ones).
- */
+/* The same for text in memory, of a file of that name (copied; NULL: the built-in ones). */
 int suppressions_parse(struct suppressions *s, const char *file, const char *text, size_t len);
 
-/* What glibc and libstdc++ hold by design. 0 or -ENOMEM. */
+/* Adds suppressions for memory that glibc and libstdc++ hold by design. 0 or -ENOMEM. */
 int suppressions_add_builtin(struct suppressions *s);
 
 /*
- * Could any of them take something of the stack, whatever its frames are? By its live blocks and,
+ * Could any suppression apply to the stack, whatever its frames are? Goes by its live blocks and,
  * with a verdict, their classes. Only then does suppressions_apply() look at its frames.
  */
 bool suppressions_concern(const struct suppressions *s, const struct snapshot *snapshot,
 			  const struct stack *stack);
 
 /*
- * Decides for each stack that they concern, all of which must have their frames, what of it is
- * suppressed: fills in `suppressed` and `hidden` of its notes, and report.suppressed. With a verdict a suppression
- * applies to the classes that it names; without one their class is not known, and it applies to all
- * of a stack's blocks, whatever it names. The first suppression in the order of reading that
- * applies has it. 0 or -ENOMEM.
+ * Decides for each stack that they concern how much of it is suppressed; these stacks must have
+ * their frames. Fills in `suppressed` and `hidden` of the notes, and report.suppressed. With a
+ * verdict a suppression applies to the classes that it names. Without one the classes are unknown,
+ * and it applies to all blocks of a stack, whatever it names. The first applicable suppression, in
+ * the order of reading, counts. 0 or -ENOMEM.
  */
 int suppressions_apply(struct suppressions *s, struct report *report);
 
-/* The suppression for a bad free (Memcheck:Free) with this stack; its name, or NULL. */
+/*
+ * Finds the suppression for a bad free (Memcheck:Free) with this stack. Returns its name, or NULL.
+ */
 const char *suppressions_match_free(struct suppressions *s, const struct frame *const *frames,
 				    size_t count);
 
@@ -65,7 +65,7 @@ const char *suppressions_match_free(struct suppressions *s, const struct frame *
 const char *suppressions_match_access(struct suppressions *s, const struct frame *const *frames,
 				      size_t count);
 
-/* With -v: which ones of files have never suppressed anything. */
+/* With -v: logs which suppressions of files have never applied. */
 void suppressions_log_unused(const struct suppressions *s);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design, and what
- * glibc frees twice by design; the places are in the sources of glibc 2.36, GCC 12's libstdc++ and gperftools 2.10. Each names a
- * function that no caller's leak can go through: a FILE that is never closed stays reported, its
- * buffer does not.
+ * Memory that the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design.
+ * Also blocks that glibc frees twice by design. The places are in the sources of glibc 2.36, GCC
+ * 12's libstdc++ and gperftools 2.10. Each names a function that no caller's leak can go through: a
+ * FILE that is never closed stays reported, its buffer does not.
  *
  * A library without symbol tables has only its exported names, so inner functions come with an
- * exported one above them where there is one. Names that a program may well give to a function of
- * its own say " in libc", which files cannot.
+ * exported one above them where there is one. Programs may well give some of these names to
+ * functions of their own: such entries say " in libc", which files cannot.
  */
 #include "user/analysis/suppress_rule.h"
 
@@ -16,14 +16,17 @@
 #define FREE(name, locations) "{\n" name "\nMemcheck:Free\n" locations "}\n"
 
 const char suppress_builtin[] =
-	/* eh_alloc.cc: a constructor of the library's, called by the dynamic linker; nothing else allocates directly there. */
+	/*
+	 * eh_alloc.cc: the dynamic linker calls a constructor of the library's; nothing else
+	 * allocates directly there.
+	 */
 	LEAK("libstdc++: emergency pool for exceptions", "fun:malloc\nobj:*/libstdc++.so*\nobj:*/ld-*.so*\n")
 	LEAK("libstdc++: emergency pool for exceptions", "fun:malloc\n...\nfun:_GLOBAL__sub_I_eh_alloc.cc\n")
 	LEAK("libstdc++: cache of a locale's facet", "...\nfun:_ZNSt6locale5_Impl16_M_install_cache*\n")
 	LEAK("libstdc++: cache of a locale's facet", "...\nfun:_ZNKSt11__use_cache*\n")
 	/* malloc_extension.cc of gperftools: the default one is dropped for the allocator's own. */
 	LEAK("tcmalloc: its default extension", "...\nfun:_ZN15MallocExtension8RegisterEPS_\n")
-	/* The block of a thread goes with its stack, which is kept for the next thread. */
+	/* A thread's block goes with its stack, which is kept for the next thread. */
 	LEAK("glibc: thread-local storage", "fun:*alloc\n...\nfun:_dl_allocate_tls*\n")
 	LEAK("glibc: thread-local storage", "fun:*alloc\n...\nfun:__tls_get_addr*\n")
 	LEAK("glibc: thread-local storage", "fun:*alloc\n...\nfun:tls_get_addr_tail\n")
@@ -74,6 +77,9 @@ const char suppress_builtin[] =
 	LEAK("glibc: text of an error", "fun:malloc\nfun:_dlerror_run\n")
 	LEAK("glibc: the unwinder's library", "...\nfun:__libc_unwind_link_get\n")
 	LEAK("glibc: the unwinder's library", "...\nfun:backtrace in libc\n")
-	/* malloc.c: at its end a thread frees what is in its cache, which has been freed before, and the cache itself. */
+	/*
+	 * malloc.c: at its end a thread frees the blocks in its cache, which were freed before, and
+	 * the cache itself.
+	 */
 	FREE(SUPPRESS_THREAD_CACHE, "fun:free\n...\nfun:__malloc_arena_thread_freeres\n")
 	FREE(SUPPRESS_THREAD_CACHE, "fun:free\n...\nfun:__libc_thread_freeres in libc\n");

@@ -5,7 +5,7 @@
 
 #include "user/analysis/suppress_rule.h"
 
-/* What Valgrind calls a function or an object that it does not know. */
+/* Valgrind's name for an unknown function or object. */
 #define UNKNOWN "???"
 
 void rule_release(struct rule *rule)
@@ -45,7 +45,7 @@ static const char *match_find_piece(const char *text, const char *piece, size_t 
 }
 
 /*
- * As sanitizer_common/sanitizer_suppressions.cpp decides, to the letter: each piece goes to the
+ * Decides like sanitizer_common/sanitizer_suppressions.cpp, to the letter: each piece goes to the
  * first place where it fits, so `o$` does not match "foo".
  */
 bool template_match(const char *pattern, const char *text)
@@ -101,7 +101,8 @@ static bool match_is_below_main(const char *function)
 }
 
 /*
- * libstdc++'s new[] jumps to new, which leaves no frame of its own: one of new may stand for both.
+ * libstdc++'s new[] jumps to new, which leaves no frame of its own: a frame of new may stand for
+ * both.
  */
 static bool match_array(const char *pattern, const struct frame *frame)
 {
@@ -165,7 +166,7 @@ static bool match_location(const struct rule_location *location, const struct fr
 	return false;
 }
 
-/* The locations are a prefix of the stack; "..." is to frames what `*` is to characters. */
+/* The locations are a prefix of the stack; "..." means for frames what `*` means for characters. */
 static bool match_locations(const struct rule *rule, const struct frame *const *frames,
 			    size_t count)
 {
@@ -218,8 +219,8 @@ bool rule_matches(const struct rule *rule, const struct frame *const *frames, si
 		if (match_locations(rule, frames + start, count - start))
 			return true;
 		/*
-		 * Valgrind puts its own functions in the place of `operator new`, which then is the
-		 * innermost frame; the one that really runs calls malloc (and new[] calls new).
+		 * Valgrind replaces `operator new` by a function of its own, which then is the
+		 * innermost frame. The real one calls malloc (and new[] calls new).
 		 */
 		if (start + 1 >= count || !match_is_operator(frames[start + 1]))
 			return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The two formats of suppression files; suppress.h says where they are described. */
+/* Parses the two formats of suppression files; suppress.h says where they are described. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ static int parse_patterns(struct rule_list *list, struct source *s)
 
 /* ---- Valgrind ----------------------------------------------------------------------------- */
 
-/* "definite,possible" to bits; 0 when it is something else, as is "none" with *none. */
+/* "definite,possible" to bits. 0 for anything else; also for "none", with *none. */
 static unsigned parse_classes(const char *text, size_t len, bool *none)
 {
 	unsigned classes = 0;
@@ -180,7 +180,7 @@ static void parse_cut_line_number(struct rule_location *location)
 	location->lineno = (unsigned)number;
 }
 
-/* "fun:NAME in libc", of the built-in ones. */
+/* "fun:NAME in libc", in the built-in ones. */
 static void parse_cut_library(struct rule_location *location)
 {
 	static const char in[] = " in libc";
@@ -237,7 +237,7 @@ enum error_kind {
 	ERROR_OTHER,
 };
 
-/* Of "tool,tool:Kind". */
+/* Reads "tool,tool:Kind". */
 static enum error_kind parse_kind(const struct source *s, const char *colon)
 {
 	static const char tool[] = "Memcheck";
@@ -305,7 +305,7 @@ static int parse_locations(struct rule *rule, struct source *s)
 	return parse_complain_end(s, rule->line);
 }
 
-/* What follows the opening brace. *keep: it is one of ours. */
+/* Parses the lines behind the opening brace. *keep: it is one of ours. */
 static int parse_block(struct rule_list *list, struct source *s, struct rule *rule, bool *keep)
 {
 	enum error_kind kind;

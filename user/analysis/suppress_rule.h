@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One suppression as it was read, and whether it matches a stack: private to
- * user/analysis/suppress*.
+ * One suppression from a file, and whether it matches a stack: private to user/analysis/suppress*.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_SUPPRESS_RULE_H
 #define MEMLEAKBPF_ANALYSIS_SUPPRESS_RULE_H
@@ -24,7 +23,7 @@ struct rule_location {
 	enum location_kind kind;
 	char *pattern;	 /* NULL: LOCATION_ANY */
 	unsigned lineno; /* LOCATION_SOURCE; 0: any */
-	bool in_libc;	 /* LOCATION_FUNCTION, built in: and the object is a C library */
+	bool in_libc;	 /* LOCATION_FUNCTION, built in: the object must be a C library */
 };
 
 #define RULE_ALL_CLASSES 0xfu /* of enum verdict_class */
@@ -40,7 +39,7 @@ struct rule {
 	struct rule_location *locations;
 	size_t location_count;
 	bool used;
-	struct amount amount; /* of the snapshot that is being looked at */
+	struct amount amount; /* in the snapshot being looked at */
 	uint64_t stacks;
 };
 
@@ -49,10 +48,10 @@ void rule_release(struct rule *rule);
 
 bool frame_in_libc(const struct frame *frame);
 
-/* The built-in one whose frames may have no names. */
+/* The built-in suppression whose frames may have no names. */
 #define SUPPRESS_THREAD_CACHE "glibc: a thread's cache of free blocks"
 
-/* With `*` and `?`, all of the text. */
+/* Matches all of the text; the pattern may have `*` and `?`. */
 bool wildcard_match(const char *pattern, const char *text);
 /* LeakSanitizer's way. NULL and "" match nothing. */
 bool template_match(const char *pattern, const char *text);
@@ -60,10 +59,10 @@ bool template_match(const char *pattern, const char *text);
 struct rule_list {
 	struct rule *items;
 	size_t count;
-	size_t other_kinds; /* Valgrind's for errors that are none of ours */
+	size_t other_kinds; /* Valgrind's, for errors that are none of ours */
 };
 
-/* Appends what a file says (NULL: the built-in text). 0, -ENOMEM, or -EINVAL; logged. */
+/* Appends the rules of a file's text (NULL: the built-in text). 0, -ENOMEM, or -EINVAL; logged. */
 int rules_parse(struct rule_list *list, const char *file, const char *text, size_t len);
 
 extern const char suppress_builtin[]; /* in Valgrind's format */

@@ -11,15 +11,15 @@
 
 #define MAX_POINTS  120
 #define HORIZON_S   (2 * 24 * 3600.0)
-#define FLOOR_SHARE 0.02 /* of the median: growth below it is none */
+#define FLOOR_SHARE 0.02 /* of the median: less growth does not count */
 
 #define Z_CONFIDENCE   1.96 /* two-sided 95 % */
-#define SLOWDOWN       0.5  /* the last third's slope, at least, of the first's */
-#define STEP_SHARE     0.5  /* one step of the low points, at most, of their rise */
+#define SLOWDOWN       0.5  /* the last third's slope is at least this part of the first's */
+#define STEP_SHARE     0.5  /* one step of the low points is at most this part of their rise */
 #define FEW_WINDOWS    4
 #define MANY_WINDOWS   6
 #define MANY_SAMPLES   18
-#define RECENT_SAMPLES 30 /* of the later half, for it to be judged by itself */
+#define RECENT_SAMPLES 30 /* the later half has so many if it is judged by itself */
 
 #define SAWTOOTH_SHARE 0.3 /* a fall counts from this share of the range on */
 
@@ -181,9 +181,7 @@ static double series_select_kth(double *v, size_t n, size_t k)
 			v[i++] = v[j];
 			v[j--] = moved;
 		}
-		/*
-		 * Everything up to j is no more than the pivot, everything from j + 1 on no less.
-		 */
+		/* No value up to j is above the pivot, none from j + 1 on is below. */
 		if (k <= j)
 			right = j;
 		else
@@ -208,11 +206,11 @@ static double series_median_value(const struct point *p, size_t n)
 
 struct strictness {
 	double z;     /* Mann-Kendall's, for a rise that is no chance */
-	double third; /* each third's slope, of the whole's */
+	double third; /* each third's slope is at least this part of the whole's */
 };
 
 static const struct strictness usual = {.z = 2.58 /* one-sided 0.5 % */, .third = 1.0 / 3};
-/* A second look at the same series, and at what may be the tail of a warm-up. */
+/* For a second look at the same series, or at the possible tail of a warm-up. */
 static const struct strictness second_look = {.z = 3.29, .third = 0.6};
 
 struct slopes {
@@ -223,9 +221,9 @@ struct slopes {
 };
 
 /*
- * The slopes between all pairs of points (Theil 1950, Sen 1968), and Kendall's S of them with its
- * variance corrected for ties (Kendall 1975, as in Gilbert, Statistical Methods for Environmental
- * Pollution Monitoring, 1987, 16.4).
+ * The slopes between all pairs of points (Theil 1950, Sen 1968), and their Kendall's S. Its
+ * variance is corrected for ties (Kendall 1975, as in Gilbert, Statistical Methods for
+ * Environmental Pollution Monitoring, 1987, 16.4).
  */
 static void series_pair_slopes(const struct point *p, size_t n, struct slopes *out)
 {
@@ -266,8 +264,8 @@ static double series_theil_sen(const struct point *p, size_t n, double *room)
 /* ---- the rule ----------------------------------------------------------------------------- */
 
 /*
- * Each third rises at a similar pace, and the last one as fast as the first: what slows down is
- * filling up.
+ * Does each third rise at a similar pace, and the last one as fast as the first? A series that
+ * slows down is filling up.
  */
 static bool series_thirds_rise(const struct point *p, size_t n, double min_slope, double *room)
 {
@@ -284,8 +282,8 @@ static bool series_thirds_rise(const struct point *p, size_t n, double min_slope
 }
 
 /*
- * The low points of windows: a sawtooth's teeth hide a rise and feign one; what is always there
- * does neither.
+ * Do the low points of windows rise? A sawtooth's teeth hide a rise and feign one; memory that is
+ * always there does neither.
  */
 static bool series_lows_rise(const struct point *p, size_t n, double floor)
 {
@@ -332,7 +330,7 @@ static bool series_grows(const struct point *p, size_t n, double floor,
 	       series_thirds_rise(p, n, strict->third * slope, room) && series_goes_on(p, n, slope);
 }
 
-/* Upside down, so that what shrinks grows. */
+/* Turns the series upside down, so that a shrinking one grows. */
 static void series_turn_over(const struct point *p, size_t n, struct point *out)
 {
 	for (size_t i = 0; i < n; i++)
@@ -390,7 +388,7 @@ static void series_judge_steady(const struct point *p, size_t n, double floor, s
 		out->reason = "grew, but not in every third of the watch at a similar pace";
 }
 
-/* Returns the first point of the part that the judgement is about. */
+/* Returns the first point of the judged part. */
 static size_t series_judge_kind(const struct trend_series *s, double range, double floor,
 				double *room, struct trend *out)
 {
@@ -422,9 +420,7 @@ static size_t series_judge_kind(const struct trend_series *s, double range, doub
 	return start;
 }
 
-/*
- * Sen's estimate with the confidence interval that Kendall's variance gives (Gilbert 1987, 16.5).
- */
+/* Sen's estimate, with a confidence interval from Kendall's variance (Gilbert 1987, 16.5). */
 static void series_estimate_growth(const struct point *p, size_t n, double *room, struct trend *out)
 {
 	struct slopes slopes = {.values = room};
@@ -446,8 +442,8 @@ static void series_estimate_growth(const struct point *p, size_t n, double *room
 }
 
 /*
- * The line through the medians of the outer thirds (Tukey 1977), for what is too flat to be worth
- * all pairs.
+ * The line through the medians of the outer thirds (Tukey 1977), for a series that is too flat to
+ * be worth all pairs.
  */
 static void series_estimate_quickly(const struct point *p, size_t n, struct trend *out)
 {
