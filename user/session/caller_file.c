@@ -13,13 +13,13 @@
 #include "user/base/util.h"
 #include "user/kernel/privilege.h"
 
-/* By directory and name as they were found: what the path leads to later may be somebody else's. */
+/* By the directory and name found first: later the path may lead to somebody else's file. */
 struct caller_file_kept {
 	int directory; /* O_PATH */
 	char *name, *old;
 	struct stat st;	    /* of the kept file */
-	struct stat before; /* of FILE.old of before, if `exchanged`: in FILE's place now */
-	struct stat now;    /* of what is in its place, once that is known; st_ino 0: nothing */
+	struct stat before; /* of the earlier FILE.old, if `exchanged`: it has FILE's place now */
+	struct stat now;    /* of the new file in its place, once known; st_ino 0: none */
 	bool exchanged;
 };
 
@@ -39,7 +39,7 @@ FILE *caller_file_open(const char *path, const char *mode)
 	return file;
 }
 
-/* The directory that the path's last name is in, by an O_PATH descriptor, or -errno. */
+/* The directory of the path's last name, as an O_PATH descriptor, or -errno. */
 static int caller_file_directory(const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
@@ -55,8 +55,8 @@ static int caller_file_directory(const char *path, const char **name)
 }
 
 /*
- * What open(2) is to be told so that nobody else's trap is stepped into. What is ours, or the
- * directory owner's, nobody else can exchange in such a directory after we have looked at it.
+ * Flags for open(2) that avoid somebody else's trap. In such a directory nobody else can exchange
+ * our files, or the directory owner's, after our look.
  */
 static int caller_file_flags(int directory, const char *name, char reason[static REASON_MAX],
 			     int *flags)
@@ -68,7 +68,7 @@ static int caller_file_flags(int directory, const char *name, char reason[static
 	if (!(dir.st_mode & S_ISVTX) || !(dir.st_mode & S_IWOTH))
 		return 0;
 	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW)) {
-		*flags |= O_EXCL; /* what comes now is not ours */
+		*flags |= O_EXCL; /* a file that comes now is not ours */
 		return errno == ENOENT ? 0 : -errno;
 	}
 	if (st.st_uid == geteuid() || st.st_uid == dir.st_uid)
@@ -104,12 +104,12 @@ static int caller_file_create_at(const char *path, bool secret, int more_flags,
 		fd = openat(kept->directory, kept->name, flags, 0600);
 		return fd < 0 ? -errno : fd;
 	}
-	/* An empty name is a directory's, and the path says which. */
+	/* An empty name means a directory; the path says which. */
 	fd = *name ? openat(directory, name, flags, mode) : open(path, flags, mode);
 	return fd < 0 ? -errno : fd;
 }
 
-/* What the path leads to, by its directory and name: -errno, or what caller_file_directory() gives. */
+/* Resolves the path to a directory and name: -errno, or caller_file_directory()'s result. */
 static int caller_file_resolve(const char *path, char **resolved, const char **name)
 {
 	*name = path;
@@ -117,13 +117,16 @@ static int caller_file_resolve(const char *path, char **resolved, const char **n
 	return *resolved ? caller_file_directory(*resolved, name) : -errno;
 }
 
-/* Another regular file of the same owner, which can take FILE's place and be taken back. */
+/* Is it another regular file of the same owner? It can take FILE's place and be taken back. */
 static bool caller_file_can_exchange(const struct stat *other, const struct stat *st)
 {
 	return S_ISREG(other->st_mode) && other->st_uid == st->st_uid && other->st_nlink == 1;
 }
 
-/* FILE.old, and the same with FILE where both exist. What is there and cannot be put back stays. */
+/*
+ * Renames FILE to FILE.old, or exchanges the two where both exist. A FILE.old that cannot be put
+ * back stays.
+ */
 static int caller_file_keep_moved(struct caller_file_kept *kept)
 {
 	const int at = kept->directory;
@@ -155,7 +158,7 @@ static int caller_file_keep_at(const char *path, char reason[static REASON_MAX],
 	given = caller_file_directory(path, &name);
 	if (given < 0)
 		return given;
-	/* A stranger's link, or file, is refused where it is opened. */
+	/* A stranger's link or file is refused at the open. */
 	err = *name ? caller_file_flags(given, name, reason, &flags) : -EISDIR;
 	if (err)
 		return err;
@@ -189,7 +192,7 @@ struct caller_file_kept *caller_file_keep(const char *path)
 	if (done > 0)
 		return kept;
 	caller_file_kept_free(kept);
-	/* What must not be opened for writing is refused there, in better words. */
+	/* A path that must not be opened for writing is refused later, in better words. */
 	if (done < 0 && !*reason && done != -ENOENT && done != -EISDIR)
 		log_warn("%s cannot be kept as %s.old (%s): it will be written over", path, path,
 			 done == -EEXIST ? "what is there could not be put back" : strerror(-done));
@@ -207,7 +210,7 @@ void caller_file_kept_free(struct caller_file_kept *kept)
 	free(kept);
 }
 
-/* Nobody may read, or write, what could not the file that is in its place. */
+/* Nobody may read or write the new file who could not do so with the old one. */
 static int caller_file_become(int fd, const struct stat *st, bool secret)
 {
 	mode_t mode = st->st_mode & 0777;
@@ -223,14 +226,14 @@ static int caller_file_become(int fd, const struct stat *st, bool secret)
 	return (now.st_mode & 0777) != mode && fchmod(fd, mode) ? -errno : 0;
 }
 
-/* The file that has been opened is to stand where the kept one did. */
+/* Gives the opened file the place of the kept one. */
 static int caller_file_replace(struct caller_file_kept *kept, int fd, bool secret)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -errno;
-	/* Something else has come there, and somebody else's it may be: its mode stays as it is. */
+	/* Another file has come there, perhaps somebody else's: its mode stays as it is. */
 	if (!S_ISREG(st.st_mode) || (kept->exchanged && !caller_file_same(&st, &kept->now)))
 		return 0;
 	kept->now = st;

@@ -11,7 +11,7 @@
 #include "user/inspect/thread_locals.h"
 #include "user/model/snapshot.h"
 
-/* Stacks that get a path: each costs a walk and the names of the stacks on it. */
+/* So many stacks get a path: each costs a walk and the names of the stacks on it. */
 #define PATHS 16
 
 struct describer {
@@ -66,7 +66,7 @@ static int holder_name_frame(void *ctx, const struct memory_thread *thread, uint
 {
 	struct describer *d = ctx;
 
-	/* What was read while it ran is not of the registers' moment. */
+	/* Memory read while it ran is not of the registers' moment. */
 	if (d->snapshot->verdict.approximate)
 		return -ENOENT;
 	return trace_name_frame(d->trace, d->target, d->image->memory, thread, address, out);
@@ -118,9 +118,9 @@ static bool holder_wants(const struct describer *d, size_t block, bool lost)
 }
 
 /*
- * For each stack one block of the wanted kind, or UINT32_MAX: of those that are as old as their average or
- * older the youngest. The latest one may still be in the hands of the function that makes it, and then what is
- * found are its registers and its stack, and not what keeps them all.
+ * For each stack one block of the wanted kind, or UINT32_MAX: the youngest of those that are at
+ * least as old as the average. A newer block may still be in the hands of the function that makes
+ * it. Then the walk finds its registers and its stack, and not the holder of them all.
  */
 static uint32_t *holder_typical(const struct describer *d, bool lost)
 {
@@ -157,9 +157,7 @@ static uint32_t *holder_typical(const struct describer *d, bool lost)
 	return blocks;
 }
 
-/*
- * The stack with most reachable bytes among those that have no path yet; NULL when there is none.
- */
+/* The stack with most reachable bytes that has no path yet; NULL when there is none. */
 static struct stack *holder_next_held(struct snapshot *s, const uint32_t *blocks)
 {
 	struct stack *best = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What holds a block that is still reachable, and what is in one that is lost. */
+/* Finds the holders of blocks that are still reachable, and the contents of lost ones. */
 #ifndef MEMLEAKBPF_SESSION_HOLDER_H
 #define MEMLEAKBPF_SESSION_HOLDER_H
 
@@ -8,16 +8,16 @@
 #include "user/trace/trace.h"
 
 /*
- * Fills in stack.held_by of those stacks that have most reachable bytes, and (contents > 0)
- * stack.contents of all that have a lost block. 0 or -ENOMEM, not logged.
+ * Fills in stack.held_by of the stacks with most reachable bytes. With contents > 0 also
+ * stack.contents of all stacks that have a lost block. 0 or -ENOMEM, not logged.
  */
 int holder_describe(struct trace *trace, struct target *target, struct snapshot *snapshot,
 		    const struct heap_image *image, const struct reach *reach,
 		    const struct site_rules *sites, uint32_t contents);
 
 /*
- * The function that asked for a stack's blocks: the stack's site (frames_site()). NULL: it is not known. Lives
- * as long as the trace.
+ * The function that asked for a stack's blocks: the stack's site (frames_site()). NULL: unknown.
+ * Lives as long as the trace.
  */
 const char *holder_allocator(struct trace *trace, const struct snapshot *snapshot, uint32_t stack,
 			     const struct site_rules *sites);

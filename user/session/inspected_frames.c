@@ -14,7 +14,7 @@
 #include "user/unwind/publish_memory.h"
 
 struct inspected_frames {
-	bool read; /* the tables have been, or could not be */
+	bool read; /* the tables were read, or could not be */
 	struct image *image;
 	struct unwind_publisher *unwind; /* NULL: there are no tables */
 };
@@ -33,7 +33,7 @@ void inspected_frames_free(struct inspected_frames *frames)
 	free(frames);
 }
 
-/* What of the code is in files that can be read; the rest is where a walk ends. */
+/* Maps the code whose files can be read; a walk ends at other code. */
 static int inspected_frames_map(struct inspected_frames *f, const struct inspect_stacks *stacks)
 {
 	const struct maps *maps = stacks->memory->maps;
@@ -45,7 +45,7 @@ static int inspected_frames_map(struct inspected_frames *f, const struct inspect
 	for (size_t i = 0; err != -ENOMEM && i < maps_count(maps); i++) {
 		const struct mapping *m = maps_at(maps, i);
 
-		/* As in user/target/image.c: it lies where no other code does, and none is called from there. */
+		/* As in user/target/image.c: it lies apart from other code, and calls none. */
 		if (m->exec && strcmp(m->path, "[vsyscall]") != 0)
 			err = image_add(f->image, m);
 	}
@@ -98,7 +98,7 @@ int inspected_frames_find(void *ctx, const struct inspect_stacks *stacks,
 				 frame.is_return_address, &frames, &count);
 	if (err)
 		return err;
-	/* The frame is the real function's, whatever is inlined at that place. */
+	/* Takes the real function's frame, whatever is inlined there. */
 	*out = frames[count - 1];
 	return (*out)->function ? 0 : -ENOENT;
 }

@@ -12,7 +12,7 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/* What a handler sees must be global. */
+/* Global, since a handler sees nothing else. */
 static volatile sig_atomic_t kept; /* 0: none yet */
 static siginfo_t kept_info;
 
@@ -63,7 +63,7 @@ void interruptible_begin(void)
 	/* One handler at a time. */
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&action.sa_mask, signals[i]);
-	/* Those too that we were born ignoring: the loop takes them as well. */
+	/* Also signals that we were born ignoring: the loop takes them as well. */
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, &before.actions[i]);
 	interruptible_unblock();
@@ -76,7 +76,7 @@ void interruptible_end(void)
 	sigprocmask(SIG_SETMASK, &before.mask, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before.actions[i], NULL);
-	/* For the loop, as it came: who sent it matters there. */
+	/* Queues it again for the loop, with its sender, which matters there. */
 	if (kept)
 		syscall(SYS_rt_sigqueueinfo, getpid(), (int)kept, &kept_info);
 }

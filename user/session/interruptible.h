@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writing to somebody who does not read. SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked and taken
- * by the loop (loop.h), which does not come to it while a write waits.
+ * Writes to somebody who does not read. SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked and taken
+ * by the loop (loop.h), which does not come to that while a write waits.
  */
 #ifndef MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
 #define MEMLEAKBPF_SESSION_INTERRUPTIBLE_H
@@ -10,14 +10,14 @@
 #include <stdio.h>
 
 /*
- * Between these two one signal is kept for the loop, so that a slow reader gets everything; the
- * next one ends us, as it ends a program that does not handle it. Where the signals are not blocked
- * they do nothing. Main thread only, not nested.
+ * Between these two one signal is kept for the loop, so that a slow reader gets everything. The
+ * next one ends us, like a program that does not handle it. They do nothing where the signals are
+ * not blocked. Main thread only, not nested.
  */
 void interruptible_begin(void);
 void interruptible_end(void);
 
-/* caller_file_create(), in which the first signal ends us: a FIFO may have no reader. */
+/* caller_file_create(); the first signal ends us in it: a FIFO may have no reader. */
 struct caller_file_kept;
 FILE *interruptible_create(const char *path, bool secret, struct caller_file_kept *kept);
 

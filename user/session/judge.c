@@ -21,22 +21,19 @@ struct judge {
 	struct kept_types *types;
 	struct snapshot *snapshot;
 	struct heap_image *image;
-	struct inspect_source source; /* of an inspection: what the image does not have */
-	int inspect_err;	      /* there is none, for this reason */
+	struct inspect_source source; /* of an inspection: facts that the image lacks */
+	int inspect_err;	      /* why there is none */
 	char inspect_reason[REASON_MAX];
 	uint8_t *new_array; /* by stack: 0 not looked at yet, 1 no, 2 yes */
 };
 
 /*
- * Which of the two operators it was cannot be told: libstdc++'s operator new[] jumps to its
- * operator new, and leaves no frame.
+ * Was it operator new or new[]? Nobody can tell: libstdc++'s operator new[] jumps to its operator
+ * new, and leaves no frame.
  */
 static bool judge_calls_new(const struct frame *const *frames, size_t count)
 {
-	/*
-	 * The allocation function itself, or (new of libstdc++ calls malloc) the one that called
-	 * it.
-	 */
+	/* The allocation function itself, or its caller (libstdc++'s new calls malloc). */
 	for (size_t i = 0; i < count && i < 2; i++) {
 		if (frame_is_operator_new(frames[i]))
 			return true;
@@ -65,7 +62,7 @@ static bool judge_is_new_array(void *ctx, uint32_t stack)
 
 /* ---- judging ------------------------------------------------------------------------------ */
 
-/* What the trace has of it: sums by stack, and what holds some of their blocks. */
+/* Takes the results into the trace's snapshot: sums by stack, and holders of some blocks. */
 static int judge_take(void *ctx, const struct reach *reach)
 {
 	struct judge *j = ctx;
@@ -76,7 +73,7 @@ static int judge_take(void *ctx, const struct reach *reach)
 			       j->config->verdict.contents);
 }
 
-/* An inspection has these by the way: both go by the same rules. */
+/* An inspection finds these by the way: both go by the same rules. */
 static int judge_find_heads(const struct judge *j, uint8_t **heads)
 {
 	struct class_process process = {
@@ -113,7 +110,7 @@ static int judge_reach(struct judge *j)
 
 /* ---- with an inspection ------------------------------------------------------------------- */
 
-/* The verdict is given without it, too. It may be asked again, of a later moment. */
+/* An inspection that fails does not prevent the verdict; a later moment may ask again. */
 static int judge_note_moment(void *ctx, char reason[static REASON_MAX])
 {
 	struct judge *j = ctx;
@@ -175,8 +172,8 @@ static int judge_inspect(struct judge *j, struct inspection **out)
 /* ---- how much of blocks can be used ------------------------------------------------------- */
 
 /*
- * What the walkers have found, into the snapshot. Books that have more of a stack's blocks than there are lie,
- * and are left out.
+ * Enters the walkers' findings into the snapshot. Books with more blocks of a stack than it has are
+ * wrong, and left out.
  */
 static int judge_fill_usable(struct snapshot *s, const struct heap_usable *usable)
 {
@@ -247,7 +244,7 @@ int verdict_snapshot(struct trace *trace, struct target *target, const struct wa
 			judge_image(&j, j.inspect_err ? NULL : inspection);
 		j.snapshot->verdict.total_ns = j.image ? monotonic_ns() - start : 0;
 	}
-	/* Where there is no verdict either, that says why. */
+	/* Without a verdict, its reason says why. */
 	if (j.inspect_err && j.image)
 		log_warn("process %d (%s): not inspected: %s", (int)target_pid(target),
 			 target_comm(target), j.inspect_reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Inspections of one process, one after the other: what is known only by the look before. */
+/* Inspections of one process, one after the other: some facts need the look before. */
 #ifndef MEMLEAKBPF_SESSION_LOOKS_H
 #define MEMLEAKBPF_SESSION_LOOKS_H
 
@@ -9,18 +9,18 @@
 
 struct looks {
 	struct inspection *before; /* owned; NULL: there was none */
-	uint64_t first_ns;	   /* when the first one was */
-	uint32_t target_id;	   /* the key, of those that are in a table */
+	uint64_t first_ns;	   /* the time of the first look */
+	uint32_t target_id;	   /* the key, in a table */
 	UT_hash_handle hh;
 };
 
 /*
- * Fills in the growth since the look before and the time since the first one, and sorts it as --sort has it.
+ * Fills in the growth since the look before and the time since the first one, and sorts for --sort.
  * 0 or -ENOMEM.
  */
 int looks_relate(struct looks *looks, struct inspection *now, enum rank_by sort);
 
-/* Takes it over, in place of the one before; with NULL there is none. */
+/* Takes it over, and frees the look before; with NULL there is none. */
 void looks_keep(struct looks *looks, struct inspection *now);
 
 /* A table is a pointer, NULL when it is empty. */

@@ -21,7 +21,8 @@ struct loop {
 	uint64_t snapshots;
 	bool child_ended, stop;
 	struct selection *selection; /* NULL: none */
-	uint64_t end_ns, scan_ns; /* when to stop, and to look for processes; UINT64_MAX: never */
+	/* when to stop, and to look for new processes; UINT64_MAX: never */
+	uint64_t end_ns, scan_ns;
 };
 
 #define LOOP_SCAN_NS NS_PER_S
@@ -33,7 +34,7 @@ static int loop_add(void *ctx, pid_t pid)
 	return trace_add_process(session_trace(loop->session), pid);
 }
 
-/* What is due by the clock. Returns how long to wait for events, for poll(2). */
+/* Does what is due by the clock. Returns how long to wait for events, for poll(2). */
 static int loop_on_time(struct loop *loop)
 {
 	uint64_t now = monotonic_ns(), next;
@@ -41,7 +42,7 @@ static int loop_on_time(struct loop *loop)
 	if (now >= loop->end_ns)
 		loop->stop = true;
 	if (now >= loop->scan_ns) {
-		/* Logged; processes may be found the next time. */
+		/* Errors are logged; the next look may find processes. */
 		selection_scan(loop->selection, loop_add, loop, NULL);
 		now = monotonic_ns();
 		loop->scan_ns = now + LOOP_SCAN_NS;
@@ -62,8 +63,8 @@ static void loop_reap(struct loop *loop)
 }
 
 /*
- * A signal may have come while events were taken in, which may take a while: a snapshot must know all
- * that happened before it was asked for.
+ * Takes in events again, since the signal may have come during that. A snapshot must know all that
+ * happened before it was asked for.
  */
 static int loop_on_request(struct loop *loop, int signal)
 {
@@ -97,7 +98,7 @@ static int loop_on_signal(struct loop *loop, const struct loop_events *events)
 			}
 			/*
 			 * A terminal's Ctrl-C and Ctrl-\ reach the whole foreground group, the
-			 * command included; what was sent to us alone is passed on.
+			 * command included. A signal for us alone is passed on.
 			 */
 			if (info.ssi_code != SI_KERNEL)
 				kill(loop->child, (int)info.ssi_signo);
@@ -130,7 +131,7 @@ static int loop_turn(struct loop *loop, const struct loop_events *events)
 		return 0;
 	if (poll(fds, ARRAY_SIZE(fds), wait_ms) < 0)
 		return errno == EINTR ? 0 : log_errno(errno, "poll");
-	/* Events first: what a report tells has happened before it. */
+	/* Events first: they happened before the report that tells them. */
 	err = trace_process(trace);
 	if (!err && fds[1].revents)
 		err = loop_on_signal(loop, events);
@@ -143,7 +144,7 @@ static bool loop_finished(const struct loop *loop)
 {
 	if (loop->stop || loop->child_ended)
 		return true;
-	/* Others may come. */
+	/* More processes may come. */
 	if (loop->selection)
 		return false;
 	return !loop->child && trace_target_count(session_trace(loop->session)) == 0;
@@ -164,12 +165,12 @@ int loop_run(struct session *session, const struct watch_config *config,
 	char why[32] = "--duration";
 	int err = loop_events_open(config->pace.interval_ns, &events);
 
-	/* It takes the signals from here on. */
+	/* From here on the loop takes the signals. */
 	trace_started(session_trace(session));
 
 	while (!err && !loop_finished(&loop))
 		err = loop_turn(&loop, &events);
-	/* What the targets did until now, their ends included. */
+	/* Takes in the targets' events until now, their ends included. */
 	if (!err)
 		err = trace_process(session_trace(session));
 	if (!err)

@@ -12,15 +12,15 @@
 
 struct program {
 	struct snapshot *name;	       /* without stacks: tells which program it is */
-	struct report *ended;	       /* the sum of those that have ended; NULL: none */
-	const struct report **members; /* of the report to come: living */
+	struct report *ended;	       /* sum of the ended processes; NULL: none */
+	const struct report **members; /* living processes in the report to come */
 	size_t count, room;
 	struct program *next;
 };
 
 struct merged {
 	struct program *programs;
-	struct frame_table *frames;    /* of the ended ones: the trace forgets its own */
+	struct frame_table *frames;    /* of ended processes: the trace forgets its own */
 	const struct program *current; /* while it is reported */
 };
 
@@ -96,7 +96,7 @@ int merged_add(struct merged *merged, const struct report *now)
 	return 0;
 }
 
-/* Those that are kept already are found again. */
+/* Calls kept already are found again. */
 static int merged_keep_calls(struct merged *merged, struct report *sum)
 {
 	struct misuse_list *list = &sum->misuses[MISUSE_BY_GUARD];
@@ -114,7 +114,7 @@ static int merged_keep_calls(struct merged *merged, struct report *sum)
 }
 
 /*
- * Of a sum that begins with the process that has just ended: its stacks still have the trace's
+ * For a sum that begins with the process that has just ended: its stacks still have the trace's
  * frames.
  */
 static int merged_keep_frames(struct merged *merged, struct report *sum)
@@ -153,7 +153,7 @@ static int merged_report_program(struct merged *merged, struct program *program,
 {
 	size_t count = program->count + (final && program->ended);
 	_cleanup_free_ const struct report **list = calloc(count + 1, sizeof(struct report *));
-	/* Whose snapshot comes first is chance. */
+	/* The order of snapshots is chance. */
 	const struct merge_identity as = {program->name->target_id, program->name->pid, final};
 	struct report *sum;
 	int err;

@@ -37,7 +37,7 @@ static struct report **moment_find(const struct moment *m, uint32_t target_id)
 	return NULL;
 }
 
-/* Takes the snapshot over, in place of that one (NULL: of none). */
+/* Takes the snapshot over, in place of the old report (NULL: none). */
 static int moment_put_at(struct moment *m, struct report **old, struct snapshot *s)
 {
 	struct report *report = report_new(s), **grown;
@@ -57,7 +57,7 @@ static int moment_put_at(struct moment *m, struct report **old, struct snapshot 
 	return 0;
 }
 
-/* ... of the process's earlier one. */
+/* ... of the process's earlier report. */
 static int moment_put(struct moment *m, struct snapshot *s)
 {
 	return moment_put_at(m, moment_find(m, s->target_id), s);
@@ -94,7 +94,7 @@ static bool moment_has_inspection(const struct moment *m, pid_t pid)
 	return false;
 }
 
-/* The kinds of blocks of a process are compared as stacks are. */
+/* Turns a process's kinds of blocks into stacks, to be compared. */
 static int moment_turn_inspections(struct moment *m)
 {
 	int err = 0;
@@ -143,8 +143,8 @@ static void moment_say_found(const struct moment *m, const char *option,
 #define MOMENT_NO_PROGRAM UINT32_MAX
 
 /*
- * A process that executes another program has a row for the end of each: what one has done is not
- * lost with the next one's row.
+ * A process that executes another program has a row for each program's end: the next program's row
+ * must not replace the first one's findings.
  */
 static int moment_put_row(struct moment *m, const struct survey_report *report,
 			  const struct survey_row *row)
@@ -165,7 +165,7 @@ static int moment_put_row(struct moment *m, const struct survey_report *report,
 	return moment_put_at(m, at < m->count ? &m->reports[at] : NULL, s);
 }
 
-/* Of a process that has gone there is what was known of it last. */
+/* A process that has gone keeps its last row. */
 static int moment_take_survey(struct moment *m, const struct survey_report *report,
 			      const struct replay_config *config, const struct replay_time *time,
 			      bool first)
@@ -175,7 +175,7 @@ static int moment_take_survey(struct moment *m, const struct survey_report *repo
 				  : report->elapsed_ns;
 	int err = 0;
 
-	/* What is kept later has shown nothing yet. */
+	/* With `first`: processes kept later had shown nothing yet. */
 	if (first && m->surveyed)
 		return 0;
 	m->survey_ns = report->time_ns;
@@ -193,7 +193,7 @@ static int moment_take_survey(struct moment *m, const struct survey_report *repo
 	return err;
 }
 
-/* What comes after the time, and with `first` all but the first, is let go. */
+/* Drops snapshots after the time, and with `first` all but the first. */
 static int moment_take(struct moment *m, const struct recording_item *item,
 		       const struct replay_config *config, const struct replay_time *time,
 		       bool first)
@@ -204,7 +204,7 @@ static int moment_take(struct moment *m, const struct recording_item *item,
 	if (item->survey)
 		return moment_take_survey(m, item->survey, config, time, first);
 	if (inspection) {
-		/* Of what was traced the stacks are compared. */
+		/* Traced processes compare by their stacks. */
 		if (!inspection->traced &&
 		    !source_recording_is_late(m->recording, time, inspection->time_ns, 0) &&
 		    !(first && moment_has_inspection(m, inspection->pid)))
@@ -212,7 +212,7 @@ static int moment_take(struct moment *m, const struct recording_item *item,
 		inspection_free(inspection);
 	} else if (s) {
 		m->first_ns = m->first_ns ?: s->time_ns;
-		/* What has come since then had shown nothing. */
+		/* A process that came later had shown nothing yet. */
 		if (first && s->time_ns - s->elapsed_ns > m->first_ns)
 			s->misuses[MISUSE_BY_GUARD].count = 0;
 		if (!source_recording_snapshot_is_late(m->recording, time, s) &&
@@ -245,7 +245,7 @@ int moment_read(struct moment *m, const char *path, const struct replay_config *
 	return err ? err : got;
 }
 
-/* Those of the reports, each once. */
+/* The names of the reports, each once. */
 static int moment_names_of(struct moment *m, const struct moment *like)
 {
 	const char **items = calloc(like->count + 1, sizeof(*items));

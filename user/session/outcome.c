@@ -5,11 +5,11 @@
 #include "user/analysis/leaks.h"
 #include "user/base/util.h"
 
-/* Causes of loss by which whole processes are missing. */
+/* Causes of loss that hide whole processes. */
 static const enum lost_cause of_children[] = {LOST_SHORT_CHILDREN, LOST_TARGETS_FULL, LOST_EVENTS,
 					      LOST_RECURSION};
 
-/* Is what is left a leak? Without the verdict that was asked for nobody knows. */
+/* Is the rest a leak? Without the wanted verdict nobody knows. */
 void outcome_add(struct outcome *outcome, const struct report *last, bool verdict)
 {
 	const struct snapshot *s = last->snapshot;

@@ -20,16 +20,17 @@ struct output {
 	FILE *file;
 	bool secret, viewed;
 	bool begun;
-	bool in_round;			   /* output_round() */
-	struct caller_file_kept *kept_old; /* what path held is at path.old; NULL: it is not */
-	struct exporter *exporter;	   /* NULL: nothing has been written yet */
+	bool in_round; /* output_round() */
+	/* path's old contents are at path.old; NULL: they are not */
+	struct caller_file_kept *kept_old;
+	struct exporter *exporter; /* NULL: nothing has been written yet */
 	struct export_options options;
-	char *kept; /* what output_kept() is to write; NULL: nothing */
+	char *kept; /* for output_kept(); NULL: nothing */
 	size_t kept_len;
 	int error;
 };
 
-/* Around what a slow reader may keep waiting. */
+/* Encloses writes for which a slow reader may make us wait. */
 static void output_wait_begins(const struct output *output)
 {
 	if (!output->viewed)
@@ -153,7 +154,7 @@ int output_open(const struct show_config *config, bool leak_only, uint64_t older
 
 int output_fail(struct output *output, int err)
 {
-	/* The first failure is the one that says why: the stream stays in error after it. */
+	/* The first failure says why: the stream stays in error after it. */
 	if (output->error)
 		return err;
 	output->error = err;
@@ -165,9 +166,9 @@ int output_fail(struct output *output, int err)
 }
 
 /*
- * What the file of -o held goes only now: a run that cannot begin leaves it as it was. Not by
- * writing another file and renaming it: reports are read while they grow, and by then we may have
- * given up the right to rename (user/kernel/privilege.h).
+ * Drops the old contents of the file of -o only now: a run that cannot begin leaves them as they
+ * were. Writing another file and renaming it would not do. Reports are read while they grow, and by
+ * then we may have given up the right to rename (user/kernel/privilege.h).
  */
 int output_begin(struct output *output)
 {
@@ -190,7 +191,7 @@ int output_begin(struct output *output)
 	return err ? output_fail(output, err) : 0;
 }
 
-/* A round in which nothing is shown begins no output. */
+/* A round that shows nothing begins no output. */
 int output_round(struct output *output, bool begins)
 {
 	int err = output->error;
@@ -246,7 +247,7 @@ int output_inspection(struct output *output, const struct inspection *inspection
 	return err ? output_fail(output, err) : 0;
 }
 
-/* Of one report, with nothing of the one before. */
+/* Renders one report, with nothing of the one before. */
 static int output_render(struct output *output, const struct survey_report *report, char **text,
 			 size_t *len)
 {

@@ -56,7 +56,7 @@ int pipeline_free(struct pipeline *p)
 
 	if (!p)
 		return 0;
-	/* A document may be written only now, with names that are the merged ones'. */
+	/* A document may be written only now, with names that belong to `merged`. */
 	err = output_close(p->output);
 	merged_free(p->merged);
 	kept_free(&p->processes);
@@ -75,7 +75,7 @@ static int pipeline_name(struct pipeline *p, struct report *r, const struct stac
 
 	if (!p->source->ops->name_stack || notes->frames)
 		return 0;
-	/* A sum's stacks are of several processes; those that have ended have left their frames. */
+	/* A sum's stacks are of several processes; ended ones have left their frames. */
 	if (r->snapshot->processes && !merged_member(p->merged, stack, &target_id))
 		return 0;
 	return p->source->ops->name_stack(p->source, target_id, stack->id, &notes->frames,
@@ -94,7 +94,7 @@ static int pipeline_name_all(struct pipeline *p, struct report *r)
 	return err;
 }
 
-/* Patterns are about names: what one could take must have its own, and nothing else. */
+/* Patterns go by names, so stacks that one could match must have theirs. */
 static int pipeline_name_concerned(struct pipeline *p, struct report *r)
 {
 	int err = 0;
@@ -128,7 +128,7 @@ static int pipeline_name_misuses(struct pipeline *p, struct report *r)
 {
 	int err = 0;
 
-	/* A recording's have come with their names; those of a sum had theirs before. */
+	/* A recording's come with their names; a sum's were named before. */
 	if (!p->source->ops->name_stack || r->snapshot->processes)
 		return 0;
 	for (int finder = 0; finder < MISUSE_FINDERS; finder++) {
@@ -258,10 +258,10 @@ static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *
 	return err ? output_fail(p->output, err) : output_report(p->output, r, top, n);
 }
 
-/* What a report is about: a process, or the sum of a program's. */
+/* Reports a process, or the sum of a program's processes. */
 static int pipeline_report(struct pipeline *p, struct kept *kept, struct report *r)
 {
-	/* A trend knows what was before the range that is shown, too. */
+	/* A trend also knows snapshots before the shown range. */
 	if (kept->trends && stack_trends_update(kept->trends, r))
 		log_debug("no memory for the trends of all stacks");
 	if (p->source->ops->shows && !p->source->ops->shows(p->source, r->snapshot->time_ns))
@@ -334,8 +334,8 @@ static int pipeline_merge(struct pipeline *p, struct kept *kept, struct report *
 }
 
 /*
- * As while tracing: what has ended counts in a report that is the last of all processes, and not
- * when the recorder was killed before it.
+ * As while tracing: ended processes count in the last report of all processes. They do not count if
+ * the recorder was killed before that.
  */
 static int pipeline_finish_round(struct pipeline *p)
 {
@@ -354,13 +354,13 @@ static int pipeline_finish_round(struct pipeline *p)
 
 /* ---- taking snapshots --------------------------------------------------------------------- */
 
-/* Of many that only the last is shown of, only its differences and notes are wanted. */
+/* If only the last of many is shown, only its differences and notes are needed. */
 static bool pipeline_compares_later(const struct pipeline *p)
 {
 	return p->config.last_only && !p->merged;
 }
 
-/* A document of all stacks has one number for each, which is seldom a difference. */
+/* A document of all stacks has one number for each, seldom a difference. */
 static int pipeline_compare(const struct pipeline *p, struct report *now,
 			    const struct report *before)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way of a snapshot from its source to what is printed, the same while tracing and from a
- * recording: difference to the one before, trends, the sum of a program's processes (--merge),
- * suppressions, the leaks that the exit status tells of, ranking, names, output.
+ * The way of a snapshot from its source to print, the same while tracing and from a recording.
+ * Stages: difference to the one before, trends, the sum of a program's processes (--merge),
+ * suppressions. Then come the leaks for the exit status, ranking, names, output.
  */
 #ifndef MEMLEAKBPF_SESSION_PIPELINE_H
 #define MEMLEAKBPF_SESSION_PIPELINE_H
@@ -14,7 +14,7 @@
 
 struct pipeline;
 
-/* What the pointers point to must outlive the pipeline. */
+/* All that it points to must outlive the pipeline. */
 struct pipeline_config {
 	const struct filter_config *filter;
 	const struct show_config *show;
@@ -22,50 +22,48 @@ struct pipeline_config {
 	bool live;	   /* as output_open() */
 	bool secret;	   /* as output_open(): --contents was given */
 	bool verdict;	   /* --verdict was given: the outcome is about lost blocks */
-	bool outcome;	   /* --error-exitcode was given: there is to be an outcome */
-	bool last_only;	   /* of each target, the last snapshot; pipeline_finish() shows it */
-	bool viewed;	   /* somebody looks at reports himself: pipeline_last() has them */
+	bool outcome;	   /* --error-exitcode was given: an outcome is wanted */
+	bool last_only;	   /* shows only each target's last snapshot, in pipeline_finish() */
+	bool viewed;	   /* a viewer reads reports itself: pipeline_last() has them */
 };
 
 /* Reads the suppressions and opens the output. 0 and *out (pipeline_free), or -errno, logged. */
 int pipeline_new(const struct pipeline_config *config, const struct source *source,
 		 struct pipeline **out);
 
-/*
- * Closes the output, tells of unused suppressions. 0, or the first failure to write. NULL is fine.
- */
+/* Closes the output, logs unused suppressions. 0, or the first failure to write. NULL is fine. */
 int pipeline_free(struct pipeline *pipeline);
 
 /*
- * The next snapshot of a target, in the order of time, which is taken over. With --merge it is
- * shown as a part of a sum, at the end of the round or when the target's next one comes. After a
- * target's last snapshot (exited, execed) nothing of it is taken any more. 0, or the first failure,
- * logged, after which nothing is done any more.
+ * Takes over the next snapshot of a target, in the order of time. With --merge it is shown as a
+ * part of a sum, at the end of the round or when the target's next one comes. After a target's last
+ * snapshot (exited, execed) it takes no more. 0, or the first failure, logged, after which it does
+ * nothing any more.
  */
 int pipeline_take(struct pipeline *pipeline, struct snapshot *now);
 
 /*
- * --merge: each living process has had its turn. With `final` those that have ended are in the sums
- * too, and the output has begun. Without --merge nothing else. As pipeline_take().
+ * --merge: each living process has had its turn. With `final` ended processes are in the sums, too.
+ * Without --merge `final` only begins the output. As pipeline_take().
  */
 int pipeline_round(struct pipeline *pipeline, bool final);
 
-/* Shows what was left for the end. As pipeline_take(). */
+/* Shows the reports that were left for the end. As pipeline_take(). */
 int pipeline_finish(struct pipeline *pipeline);
 
-/* The target's last snapshot has been taken, as at its end, while it was held. */
+/* Has the target's last snapshot been taken, as at its end, while it was held? */
 bool pipeline_has_last(const struct pipeline *pipeline, uint32_t target_id);
 
-/* Nothing comes of this target any more. */
+/* No more snapshots of this target come. */
 void pipeline_forget(struct pipeline *pipeline, uint32_t target_id);
 
 /*
- * For who looks at reports himself (config.viewed): the last one of a target, also when it has ended, until
- * pipeline_forget() or its next snapshot; NULL: there is none. He may set notes.unwanted.
+ * For a viewer (config.viewed): the last report of a target, also of an ended one, until
+ * pipeline_forget() or its next snapshot. NULL: there is none. The viewer may set notes.unwanted.
  */
 struct report *pipeline_last(struct pipeline *pipeline, uint32_t target_id);
 
-/* rank_top_of() it, in any order. */
+/* rank_top_of() for pipeline_last()'s report, in any order. */
 size_t pipeline_rank(struct pipeline *pipeline, uint32_t target_id, enum rank_by sort,
 		     const struct stack **top, size_t room, size_t *all);
 
@@ -78,15 +76,15 @@ int pipeline_rows(struct pipeline *pipeline, uint32_t target_id, bool unnamed);
 /* Sees to a stack's names, and its trend. 0 or -ENOMEM, not logged. */
 int pipeline_describe(struct pipeline *pipeline, uint32_t target_id, const struct stack *stack);
 
-/* Sees to the names of all that it has. 0 or -ENOMEM, not logged. */
+/* Finds the names of all stacks. 0 or -ENOMEM, not logged. */
 int pipeline_describe_all(struct pipeline *pipeline, uint32_t target_id);
 
-/* Those that it applies, for what does not come through it; NULL: none. */
+/* The pipeline's suppressions, for reports that do not come through it; NULL: none. */
 struct suppressions *pipeline_suppressions(const struct pipeline *pipeline);
 
 int pipeline_error(const struct pipeline *pipeline);	  /* 0, or the first failure */
-uint64_t pipeline_shown(const struct pipeline *pipeline); /* how many snapshots have been */
-/* When the first and the last of them were taken; both 0: none has been shown. */
+uint64_t pipeline_shown(const struct pipeline *pipeline); /* the number of snapshots shown */
+/* The times of the first and the last of them; both 0: none has been shown. */
 void pipeline_shown_times(const struct pipeline *pipeline, uint64_t *first_ns, uint64_t *last_ns);
 const struct outcome *pipeline_outcome(const struct pipeline *pipeline);
 struct output *pipeline_output(struct pipeline *pipeline); /* the pipeline's own */

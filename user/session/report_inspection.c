@@ -27,13 +27,15 @@ static int report_inspection_show(struct report_inspections *r, struct inspectio
 		   : output_inspection(r->output, inspection, show->top);
 }
 
-/* In place of an earlier look at the process. */
+/* Replaces an earlier look at the process. */
 static int report_inspection_keep(struct report_inspections *r, struct inspection *inspection)
 {
 	struct inspection **grown;
 
 	for (size_t i = 0; i < r->last_count; i++) {
-		/* Two cores may be of processes that had one number, in containers say. */
+		/*
+		 * Two cores may be of processes with the same number, from containers for instance.
+		 */
 		if (r->last[i]->pid != inspection->pid || r->last[i]->core || inspection->core)
 			continue;
 		inspection_free(r->last[i]);
@@ -61,7 +63,7 @@ int report_inspection_take(struct report_inspections *r, struct inspection *insp
 		bool beside = inspection->traced;
 
 		inspection_free(inspection);
-		/* The format shows the snapshot of the same moment. */
+		/* The format shows the snapshot of the same moment instead. */
 		if (beside)
 			return 0;
 		log_error("-f: the recording is of inspect, which has no stacks; '%s' cannot show "

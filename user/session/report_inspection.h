@@ -6,13 +6,13 @@
 #include "user/analysis/inspection_order.h"
 #include "user/session/output.h"
 
-/* By what groups are to be ranked, as --sort has it. */
+/* The order of groups for --sort. */
 enum inspection_order report_inspection_order(enum rank_by sort);
 
 struct report_inspections {
 	const struct replay_config *config;
 	struct output *output;
-	bool last_only;		  /* of each process: nothing is shown before the end */
+	bool last_only;		  /* shows each process's last look, at the end */
 	struct inspection **last; /* owned */
 	size_t last_count;
 	uint64_t taken;
@@ -21,7 +21,7 @@ struct report_inspections {
 /* Takes one look over. 0 or -errno, logged: -EINVAL where the format has no inspections. */
 int report_inspection_take(struct report_inspections *r, struct inspection *inspection);
 
-/* Shows what has been left for the end. 0 or -errno, logged. */
+/* Shows the looks that were left for the end. 0 or -errno, logged. */
 int report_inspection_finish(struct report_inspections *r);
 void report_inspection_release(struct report_inspections *r);
 

@@ -16,7 +16,7 @@
 
 struct selected {
 	pid_t pid;
-	char comm[16]; /* another one: it has become another program, or is another process */
+	char comm[16]; /* a different one: it became another program, or is another process */
 	bool seen;     /* at the last look */
 };
 

@@ -15,7 +15,7 @@
 #include "user/target/closure.h"
 #include "user/target/scope_spec.h"
 
-/* So many processes without an allocator are named. */
+/* So many processes without an allocator are named in messages. */
 #define UNTRACED_NAMED 10
 
 /* A program has loaded its allocator by then, if it has one. */
@@ -34,12 +34,13 @@ struct session {
 	pid_t command;	       /* 0: none */
 	size_t untraced_count; /* processes without an allocator that have been named */
 	bool untraced_command;
-	bool attached;	   /* to some process */
-	bool own_told;	   /* which of custom are nowhere */
-	bool short_stacks; /* this kernel has frame pointers only; said once something is traced */
+	bool attached; /* to some process */
+	bool own_told; /* logged which of `custom` are nowhere */
+	/* this kernel has frame pointers only; logged once something is traced */
+	bool short_stacks;
 };
 
-/* After the snapshot of the same moment. */
+/* Shows it after the snapshot of the same moment. */
 static void session_show_inspection(struct session *s, uint32_t target_id, struct inspection *now)
 {
 	const struct show_config *show = &s->config->show;
@@ -92,7 +93,7 @@ static void session_on_attached(void *ctx, struct target *target)
 			 : "");
 }
 
-/* Its last snapshot is taken here, while there is memory to be judged. */
+/* Takes its last snapshot here, while there is memory to be judged. */
 static void session_on_leaving(void *ctx, struct target *target)
 {
 	session_take(ctx, target, &(struct source_occasion){.leaving = true});
@@ -127,14 +128,14 @@ static void session_on_untraced(void *ctx, struct target *target)
 		return;
 	}
 	if (s->config->trace.object) {
-		/* What does not map it is not meant, but the command is. */
+		/* -O does not mean processes that do not map it; the command was meant. */
 		if (target_pid(target) == s->command)
 			log_warn("process %d (%s) mapped no object that matches -O %s and has "
 				 "allocator functions: nothing of it is traced",
 				 target_pid(target), target_comm(target), s->config->trace.object);
 		return;
 	}
-	/* A script may run a thousand such. */
+	/* A script may run a thousand such processes. */
 	if (++s->untraced_count > UNTRACED_NAMED)
 		return;
 	further = s->untraced_count == UNTRACED_NAMED ? "; further ones are not named" : "";
@@ -162,7 +163,10 @@ static void session_round_take(void *ctx, struct target *target)
 	session_take(round->session, target, &round->why);
 }
 
-/* Libraries may come late, but by the first report most are there: what is nowhere is a slip. */
+/*
+ * Libraries may come late, but most are there by the first report: functions found nowhere are
+ * typing errors.
+ */
 static void session_tell_own(struct session *s)
 {
 	const struct trace_config *o = &s->config->trace;
@@ -405,7 +409,7 @@ void session_set_command(struct session *session, pid_t pid)
 	session->command = pid;
 }
 
-/* Late, a child may end before it is seen: who chose that does not ask for all of them. */
+/* With a lesser choice a child may end before it is seen: the user did not ask for all children. */
 static bool session_wants_children(const struct session *session)
 {
 	return session->config->trace.children >= CHILDREN_EXACT;
@@ -424,7 +428,7 @@ int session_status(const struct session *session, int own)
 		log_error("--error-exitcode: nothing of the command was traced");
 		return own ? own : 1;
 	}
-	/* Runtimes with allocators of their own grow so when all is well. */
+	/* Runtimes with allocators of their own grow like that when all is well. */
 	if (outcome->left_unseen)
 		log_warn("--error-exitcode: no leak was found in what is traced, but more memory "
 			 "than that has come and stayed (\"grew\" in the report)");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What watching and running share: the trace, the output, and printing a snapshot of a target. */
+/* Shared by watching and running: the trace, the output, and printing a snapshot of a target. */
 #ifndef MEMLEAKBPF_SESSION_SESSION_H
 #define MEMLEAKBPF_SESSION_SESSION_H
 
@@ -31,29 +31,29 @@ int session_report(struct session *session, bool final);
 /* The same with verdicts, whether --verdict was given or not. */
 int session_report_verdicts(struct session *session);
 
-/* The same with an inspection too; for a viewer. */
+/* The same with inspections, too; for a viewer. */
 int session_report_inspections(struct session *session);
 
-/* For a viewer: where the reports are. */
+/* For a viewer: the pipeline that has the reports. */
 struct pipeline *session_pipeline(struct session *session);
 
-/* What the processes of the config ask for (trace_drop_privileges()). */
+/* The needs of the config's processes (trace_drop_privileges()). */
 struct trace_needs session_needs(const struct watch_config *config);
 
 /*
- * Did writing fail (also in reports of ended targets, which come from inside the trace)? 0 or
+ * Did writing fail, also for reports of ended targets, which come from inside the trace? 0 or
  * -errno.
  */
 int session_output_error(const struct session *session);
 
-/* The command that was started. */
+/* Sets the command that was started. */
 void session_set_command(struct session *session, pid_t pid);
 
 /*
- * The exit status after all has gone well. `own` is what it is without --error-exitcode; with it
- * that number when leaks were found, and no success where nobody can say so, logged: the command,
- * or a program that it became, had no allocator that could be traced; or a process with live blocks
- * ended without the verdict that was asked for.
+ * The exit status after all has gone well: `own` without --error-exitcode. With it the status is
+ * that number when leaks were found. It is also no success, logged, where nobody can say so. Then
+ * the command, or a program that it became, had no allocator that could be traced. Or a process
+ * with live blocks ended without the wanted verdict.
  */
 int session_status(const struct session *session, int own);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the pipeline is asked to do: filled once (by user/cli from argv, or by a test), const from
- * then on. Everything that a pointer points to belongs to whoever fills it, and outlives its users.
+ * The user's wishes for the pipeline: filled once (by user/cli from argv, or by a test), const from
+ * then on. Everything behind a pointer belongs to whoever fills it, and outlives its users.
  */
 #ifndef MEMLEAKBPF_SESSION_SESSION_CONFIG_H
 #define MEMLEAKBPF_SESSION_SESSION_CONFIG_H
@@ -17,7 +17,7 @@
 
 struct target;
 
-/* Processes that are wanted, without duplicates, in the order given; none: all that there are. */
+/* The wanted processes, without duplicates, in the order given; empty: all. */
 struct pid_list {
 	const pid_t *pids;
 	size_t count;
@@ -29,7 +29,7 @@ struct string_list {
 	size_t count;
 };
 
-/* Processes by what they are, those that come later too: all of what is given has to be so. */
+/* Processes by what they are, later ones too: all given conditions must hold. */
 struct select_config {
 	struct string_list names; /* of commands: one of them */
 	const char *cgroup;	  /* path of a control group, with all below it; NULL: any */
@@ -37,20 +37,20 @@ struct select_config {
 	const char *unit;	  /* of systemd; NULL: any */
 };
 
-/* When there are snapshots. */
+/* When snapshots are taken. */
 struct pace_config {
 	uint64_t interval_ns; /* 0: only the one at the end */
 	uint64_t duration_ns; /* after which to stop; 0: none */
 	uint64_t count;	      /* snapshots after which to stop; 0: until the end */
 };
 
-/* What is traced, and how. */
+/* Which allocations are traced, and how. */
 struct trace_config {
 	uint64_t min_size;	 /* bytes, inclusive */
 	uint64_t max_size;	 /* bytes, inclusive; UINT64_MAX: no limit */
 	uint64_t older_ns;	 /* 0: not given */
 	enum attach_mode attach; /* ATTACH_AUTO: the best that this kernel has; or ATTACH_GATE */
-	bool gate;		 /* where it can be; else probes */
+	bool gate;		 /* where possible; else probes */
 	bool frame_pointers;	 /* no unwind tables */
 	bool native_frames;	 /* an interpreter's own functions too */
 	bool ask_runtime;	 /* JVMs are asked for perf maps */
@@ -62,7 +62,7 @@ struct trace_config {
 	struct string_list alloc_fns; /* checked with alloc_fn_parse_alloc() */
 	struct string_list free_fns;  /* checked with alloc_fn_parse_free() */
 	struct string_list scopes;    /* checked with scope_spec_parse() */
-	bool scope_only;	      /* what is in none of them is not recorded */
+	bool scope_only;	      /* blocks in no scope are not recorded */
 	enum trace_children children;
 	uint32_t max_live;	     /* blocks */
 	uint32_t max_stacks;	     /* stacks of all targets together */
@@ -71,25 +71,25 @@ struct trace_config {
 	struct guard_options guard;  /* guard_count_fits() */
 };
 
-/* Reachability of what is live: docs/verdicts.md. */
+/* Reachability of live blocks: docs/verdicts.md. */
 struct verdict_config {
 	bool wanted;  /* at each snapshot */
 	bool inspect; /* and with it an inspection of the same copy */
 	bool by_copy; /* --snapshot=fork: a process stands still while it is copied, not read */
-	uint64_t max_pause_ns; /* that it may stand still */
+	uint64_t max_pause_ns; /* longest time to stand still */
 	unsigned heuristics;   /* enum reach_heuristic */
 	bool tagged;	       /* pointers may carry tags */
 	uint32_t contents;     /* bytes of lost blocks to show */
 };
 
-/* What is hidden of what was found. */
+/* Which findings are hidden. */
 struct filter_config {
-	bool leak_only;			 /* with a verdict: what is not lost */
+	bool leak_only;			 /* with a verdict: hides blocks that are not lost */
 	struct string_list suppressions; /* files */
 	bool default_suppressions;
 };
 
-/* How it is shown, and where. */
+/* How and where the report is shown. */
 struct show_config {
 	const struct exporter_format *format;
 	const char *output; /* a file's path; NULL: standard output */
@@ -101,7 +101,10 @@ struct show_config {
 	bool merge;			 /* one report for all processes of a program */
 	enum suppression_style gen_suppressions;
 	bool verbose;
-	/* for a viewer: in a thread that takes no signals; a file is a new one, of a name that nobody has given */
+	/*
+	 * for a viewer, in a thread that takes no signals; a file gets a new name, which nobody has
+	 * given
+	 */
 	bool viewed;
 };
 
@@ -117,15 +120,18 @@ static inline struct site_rules show_sites(const struct show_config *show)
 }
 
 /*
- * Who looks at reports himself, and is told when there is something new; all from inside the session's calls. The
+ * A viewer looks at reports itself, and hears of new ones, all from inside the session's calls. The
  * session's pipeline has the reports, and prints nothing.
  */
 struct session_viewer {
 	void *ctx;
 	void (*attached)(void *ctx, struct target *target);
-	/* It has ended (or become another program): the last report is there, its names are until this returns. */
+	/*
+	 * The target has ended (or become another program). Its last report is there; its names
+	 * stay until this returns.
+	 */
 	void (*ended)(void *ctx, struct target *target);
-	/* What a look at its heap has found; the session's own. */
+	/* The findings of a look at its heap; they belong to the session. */
 	void (*inspected)(void *ctx, const struct inspection *inspection);
 };
 
@@ -148,7 +154,7 @@ struct watch_config {
 /* A point of a recording. */
 struct replay_time {
 	bool given;
-	bool peak;     /* --at peak: when each process had most */
+	bool peak;     /* --at peak: each process at its largest */
 	bool absolute; /* ns since the epoch; false: since the recording's beginning */
 	uint64_t ns;
 };
@@ -162,7 +168,7 @@ struct replay_config {
 	char *const *files; /* NULL-terminated */
 	size_t file_count;
 	struct pid_list pids;
-	/* in place of the pids: processes by their commands' names; none: those of the pids */
+	/* processes by their commands' names, instead of the pids; none: by the pids */
 	struct string_list names;
 	struct replay_times times;
 	struct filter_config filter;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a pipeline's snapshots come from: a running trace, a recording. It hands them to the
- * pipeline, complete but for names; this is what the pipeline asks of it in return.
+ * The source of a pipeline's snapshots: a running trace or a recording. It hands the snapshots to
+ * the pipeline, complete but for names. The pipeline asks it back for these.
  */
 #ifndef MEMLEAKBPF_SESSION_SOURCE_H
 #define MEMLEAKBPF_SESSION_SOURCE_H
@@ -15,20 +15,20 @@ struct source;
 
 struct source_ops {
 	/*
-	 * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays
-	 * as it is where they are not known; or -ENOMEM. NULL: the snapshots have come with all
-	 * their names.
+	 * Finds the frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames
+	 * stays as it is if they are unknown; or -ENOMEM. NULL: the snapshots come with all their
+	 * names.
 	 */
 	int (*name_stack)(const struct source *source, uint32_t target_id, uint64_t stack_id,
 			  const struct frame *const **frames, size_t *count);
 	/*
-	 * Whether what is of this time is to be shown, or only counts in what is shown later. NULL:
-	 * all is.
+	 * Is a snapshot of this time to be shown? False: it only counts in later ones. NULL: all
+	 * are shown.
 	 */
 	bool (*shows)(const struct source *source, uint64_t time_ns);
 };
 
-/* The first member of what a source is. */
+/* The first member of each source. */
 struct source {
 	const struct source_ops *ops;
 };

@@ -10,7 +10,7 @@
 #include "user/base/log.h"
 #include "user/session/caller_file.h"
 
-/* So many processes are named where none of them is wanted. */
+/* So many processes are named in a message when none of them is wanted. */
 #define SOURCE_PASSED_MAX 8
 
 struct source_recording {
@@ -18,7 +18,7 @@ struct source_recording {
 	const struct replay_config *config;
 	FILE *file;
 	struct recording_reader *reader;
-	uint64_t last_ns; /* of all that has been read, shown or not */
+	uint64_t last_ns; /* of all snapshots read, shown or not */
 	struct {
 		pid_t pid;
 		char comm[17];
@@ -117,7 +117,7 @@ static void source_recording_pass(struct source_recording *r, pid_t pid, const c
 	r->passed_count++;
 }
 
-/* Of the item: is it one of the wanted? */
+/* Notes the item. Is its process wanted? */
 static bool source_recording_note(struct source_recording *r, const struct recording_item *item)
 {
 	const struct snapshot *s = item->snapshot;

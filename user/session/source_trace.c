@@ -54,7 +54,7 @@ int source_trace_take(const struct source_trace *s, struct target *target,
 	}
 	if (err)
 		return err;
-	/* What is there under the pid now is the target only while it lives. */
+	/* While the target lives, the pid's process is the target; later it may be another. */
 	if (!now->exited && !now->execed && !why->leaving && s->config->show.format->wants_pss)
 		proc_pss(now->pid, &now->memory.pss);
 	now->final |= why->final || why->leaving;

@@ -11,7 +11,7 @@
 
 struct source_trace {
 	struct source source;
-	struct trace *trace; /* borrowed; there before the first snapshot is taken */
+	struct trace *trace; /* borrowed; set before the first snapshot is taken */
 	struct kept_types
 		*types; /* of --inspect, from one report to the next; NULL: out of memory */
 	const struct watch_config *config;
@@ -21,20 +21,20 @@ struct source_trace {
 void source_trace_init(struct source_trace *source, const struct watch_config *config);
 void source_trace_release(struct source_trace *source);
 
-/* To be called before the snapshots of a round, which is one of all targets. */
+/* Call it before the snapshots of a round of all targets. */
 void source_trace_begin_round(const struct source_trace *source);
 
-/* Why a snapshot is taken. */
+/* The reason for a snapshot. */
 struct source_occasion {
-	bool verdict; /* asked for now, whether --verdict was given or not */
+	bool verdict; /* wanted now, whether --verdict was given or not */
 	bool inspect; /* and an inspection of the same copy, likewise */
 	bool final;   /* the last one of a target that lives on */
 	bool leaving; /* the target is held at its end */
 };
 
 /*
- * A snapshot of the target. 0, *out (snapshot_free), and where it is wanted *inspection (inspection_free()), else
- * NULL; or -errno, logged.
+ * Takes a snapshot of the target. 0, *out (snapshot_free), and *inspection (inspection_free()) if
+ * it is wanted, else NULL; or -errno, logged.
  */
 int source_trace_take(const struct source_trace *source, struct target *target,
 		      const struct source_occasion *why, struct snapshot **out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The suppressions that are asked for. */
+/* The user's suppressions. */
 #ifndef MEMLEAKBPF_SESSION_SUPPRESSIONS_H
 #define MEMLEAKBPF_SESSION_SUPPRESSIONS_H
 
@@ -13,16 +13,16 @@
 int suppress_open(const struct filter_config *config, struct suppressions **out);
 
 /*
- * Whether they are to be applied to this snapshot, for which all its stacks must be named: built-in
- * ones alone only where leaks are judged (`judged`: --error-exitcode; or the snapshot has a verdict, or
- * should have).
+ * Do suppressions apply to this snapshot? If so all its stacks must be named. Built-in ones alone
+ * apply only where leaks are judged: `judged` (--error-exitcode), or the snapshot has a verdict, or
+ * should have.
  */
 bool suppress_wanted(const struct filter_config *config, bool judged, const struct suppressions *s,
 		     const struct snapshot *snapshot);
 
 /*
- * Applies them, and --leak-only where the snapshot has a verdict, to a report with named stacks:
- * formats leave out the stacks that it hides. 0 or -ENOMEM. `s` may be NULL.
+ * Applies them to a report with named stacks, and --leak-only where the snapshot has a verdict:
+ * formats leave out hidden stacks. 0 or -ENOMEM. `s` may be NULL.
  */
 int suppress_stacks(const struct filter_config *config, bool judged, struct suppressions *s,
 		    struct report *report);
@@ -32,7 +32,7 @@ void suppress_all_misuses(struct suppressions *s, struct report *report);
 /* The same for some on their own. */
 void suppress_misuses(struct suppressions *s, struct misuse *list, size_t count);
 
-/* Tells of unused ones and frees them. NULL is fine. */
+/* Logs unused ones and frees all. NULL is fine. */
 void suppress_close(struct suppressions *s);
 
 #endif
