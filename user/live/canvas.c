@@ -42,8 +42,8 @@ void canvas_release(struct canvas *canvas)
 }
 
 /*
- * The next character that takes room, and how many columns: what the terminal does not have, or this
- * libc has no width for, is a question mark. 0 at the end.
+ * Takes the next character that takes room; *width is its columns. A question mark replaces
+ * characters that the terminal does not have, or that have no width in this libc. 0 at the end.
  */
 static uint32_t canvas_next(const struct canvas *canvas, const char **text, unsigned *width)
 {
@@ -61,7 +61,9 @@ static uint32_t canvas_next(const struct canvas *canvas, const char **text, unsi
 		columns = wcwidth((wchar_t)point);
 		if (columns < 0)
 			return '?';
-		/* Combining characters: a stack of them would climb over the rows above. */
+		/*
+		 * Leaves out combining characters: a stack of them would climb over the rows above.
+		 */
 		if (!columns)
 			continue;
 		*width = (unsigned)columns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A screen as cells, which knows no terminal: what is drawn here is shown by terminal.c, and looked at by tests.
- * Text that goes into it may be anybody's: it is cleaned on the way.
+ * A screen as cells, which knows no terminal: terminal.c shows it, and tests look at it. Text that
+ * goes into it may be anybody's: it is cleaned on the way.
  */
 #ifndef MEMLEAKBPF_LIVE_CANVAS_H
 #define MEMLEAKBPF_LIVE_CANVAS_H
@@ -23,7 +23,7 @@ enum canvas_style {
 };
 
 struct canvas_cell {
-	uint32_t point; /* a code point that is shown; 0: the right half of a wide one */
+	uint32_t point; /* the code point shown; 0: the right half of a wide one */
 	enum canvas_style style;
 };
 
@@ -35,17 +35,20 @@ struct canvas {
 
 #define CANVAS_SIDE_MAX 1024 /* rows, and columns: a terminal may say anything */
 
-/* Makes it that large (at most CANVAS_SIDE_MAX each way) and empty. 0 or -ENOMEM, then it stays as it was. */
+/*
+ * Makes it that large (at most CANVAS_SIDE_MAX each way) and empty. 0; or -ENOMEM, with the canvas
+ * as it was.
+ */
 int canvas_resize(struct canvas *canvas, unsigned rows, unsigned cols);
 void canvas_clear(struct canvas *canvas);
 void canvas_release(struct canvas *canvas);
 
-/* How many columns the text takes, once cleaned. */
+/* How many columns the cleaned text takes. */
 unsigned canvas_width(const struct canvas *canvas, const char *text);
 
 /*
- * Writes the text from a column on, in at most `width` columns: what is longer ends in a mark. What lies outside is not written. Returns how many columns
- * it takes.
+ * Writes the text from a column on, in at most `width` columns; a longer text ends in a mark.
+ * Writes nothing outside of the canvas. Returns how many columns it takes.
  */
 unsigned canvas_put(struct canvas *canvas, unsigned row, unsigned col, unsigned width,
 		    enum canvas_style style, const char *text);
@@ -57,14 +60,14 @@ void canvas_put_right(struct canvas *canvas, unsigned row, unsigned col, unsigne
 /* A row of parts that are written whole or not at all. */
 struct canvas_line {
 	struct canvas *canvas;
-	unsigned row, col, end; /* where the next part goes, and where the line ends */
+	unsigned row, col, end; /* the next part's place, and the line's end */
 };
 
-/* One more part, two columns after the last one; false: there was no room for it. */
+/* Adds a part, two columns after the last one; false: there was no room for it. */
 bool canvas_part(struct canvas_line *line, enum canvas_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* All of a row looks so. */
+/* Gives all of a row this style. */
 void canvas_style_row(struct canvas *canvas, unsigned row, enum canvas_style style);
 
 /* A row's text as UTF-8, without blanks at its end. */

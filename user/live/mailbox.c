@@ -15,7 +15,7 @@ struct mailbox {
 	_Atomic(const char *) busy;
 	atomic_bool stop, ended;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* for all that follows */
 	pthread_cond_t moved; /* rest is RESTS_NOT again */
 	enum { RESTS_NOT, RESTS_SOON, RESTS } rest;
 	struct live_request request;

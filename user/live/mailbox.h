@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the screen's thread and the worker share: the last request, the last view. Neither waits for the other. */
+/*
+ * Shared by the screen's thread and the worker: the last request, the last view. Neither waits for
+ * the other.
+ */
 #ifndef MEMLEAKBPF_LIVE_MAILBOX_H
 #define MEMLEAKBPF_LIVE_MAILBOX_H
 
@@ -14,41 +17,42 @@ void mailbox_free(struct mailbox *mailbox); /* once the worker has ended; NULL i
 
 /* ---- the screen's side -------------------------------------------------------------------- */
 
-/* What is wanted from now on. */
+/* Sets the request from now on. */
 void mailbox_ask(struct mailbox *mailbox, const struct live_request *request);
 
-/* The worker is to end as soon as what it is at is done. */
+/* The worker is to end as soon as its present work is done. */
 void mailbox_stop(struct mailbox *mailbox);
 
 /*
- * Before the whole tool is stopped (Ctrl-Z): the worker is to rest where it holds no process still. mailbox_fd() is
- * readable when it does; until mailbox_wake(), or mailbox_stop(), which wakes it too.
+ * Before the whole tool is stopped (Ctrl-Z): the worker is to rest where it holds no process still.
+ * mailbox_fd() is readable when it rests. It rests until mailbox_wake(), or mailbox_stop(), which
+ * wakes it too.
  */
 void mailbox_ask_rest(struct mailbox *mailbox);
 bool mailbox_rests(struct mailbox *mailbox);
 void mailbox_wake(struct mailbox *mailbox);
 
-/* Readable when there is a view, or something else to be seen; mailbox_take() reads it. */
+/* Readable when there is a view or other news; mailbox_take() reads it. */
 int mailbox_fd(const struct mailbox *mailbox);
 
-/* The latest view that has not been taken yet, which is the caller's from now on, or NULL. */
+/* The latest view, unless it was taken already; it is the caller's from now on. NULL: none. */
 struct live_view *mailbox_take(struct mailbox *mailbox);
 
-/* What the worker is at, if that takes long; NULL: nothing. A static string. */
+/* The worker's present work, if that takes long; NULL: none. A static string. */
 const char *mailbox_busy(struct mailbox *mailbox);
 
-/* The worker has ended by itself. */
+/* Has the worker ended by itself? */
 bool mailbox_ended(struct mailbox *mailbox);
 
 /* ---- the worker's side -------------------------------------------------------------------- */
 
-/* Readable when there is a new request, or it is to stop; mailbox_asked() reads it. */
+/* Readable when there is a new request, or the worker is to stop; mailbox_asked() reads it. */
 int mailbox_asked_fd(const struct mailbox *mailbox);
 bool mailbox_asked(struct mailbox *mailbox);
 void mailbox_request(struct mailbox *mailbox, struct live_request *request);
 bool mailbox_stopped(struct mailbox *mailbox);
 
-/* Between two things that it does: rests, if that is asked for. */
+/* Call it between two pieces of work: rests, if the screen asks for that. */
 void mailbox_rest(struct mailbox *mailbox);
 
 /* Takes the view over. */

@@ -16,9 +16,9 @@
 #define KEPT_MAX 8 /* lines for the end */
 
 struct messages {
-	int from;	/* what comes; nonblocking */
+	int from;	/* the pipe to read; nonblocking */
 	int before;	/* standard error as it was */
-	size_t dropped; /* lines that nobody has taken there */
+	size_t dropped; /* lines that standard error's reader did not take */
 	bool on_tty;	/* it was a terminal: the one that the screen is on, likely */
 	char pending[4096];
 	size_t len;
@@ -33,7 +33,7 @@ int messages_open(struct messages **out)
 
 	if (!m)
 		return log_errno(ENOMEM, "no memory for messages");
-	/* Who writes must never wait for us; what does not fit is lost. */
+	/* Writers must never wait for us; lines that do not fit are lost. */
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
 		free(m);
 		return log_errno(errno, "pipe");
@@ -69,7 +69,10 @@ static void messages_keep(struct messages *m, const char *line)
 	m->kept_at = (m->kept_at + 1) % KEPT_MAX;
 }
 
-/* False: who reads there does not, and the screen does not wait for it. Up to PIPE_BUF fits where there is room at all. */
+/*
+ * False: the reader does not read, and the screen does not wait for it. Where there is any room, up
+ * to PIPE_BUF fits.
+ */
 static bool messages_write(const struct messages *m, const char *line)
 {
 	struct pollfd fd = {.fd = m->before, .events = POLLOUT};
@@ -80,7 +83,7 @@ static bool messages_write(const struct messages *m, const char *line)
 	return writev(m->before, parts, ARRAY_SIZE(parts)) > 0;
 }
 
-/* A line is whole: where does it go? */
+/* Passes a whole line on. */
 static void messages_pass(struct messages *m, const char *line)
 {
 	if (m->on_tty)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Standard error while the screen is ours: what is written to it, by us, our children or a library, comes out here as
- * lines. Where it was a file, it gets them as well; where it was the terminal, it gets the warnings at the end.
+ * Standard error while the screen is ours: all that we, our children or a library write to it comes
+ * out here as lines. If it was a file, the file gets them as well; if it was the terminal, that
+ * gets the warnings at the end.
  */
 #ifndef MEMLEAKBPF_LIVE_MESSAGES_H
 #define MEMLEAKBPF_LIVE_MESSAGES_H
@@ -14,13 +15,13 @@ struct messages;
 /* 0 and *out (messages_close), or -errno, logged. */
 int messages_open(struct messages **out);
 
-/* Standard error is again what it was, and what nobody may miss is written to it. NULL is fine. */
+/* Restores standard error, and writes to it what nobody may miss. NULL is fine. */
 void messages_close(struct messages *messages);
 
-/* To be polled for reading. */
+/* Poll it for reading. */
 int messages_fd(const struct messages *messages);
 
-/* The next line, without the tool's name, or false: there is no other for now. */
+/* Takes the next line, without the tool's name; false: there is none for now. */
 bool messages_next(struct messages *messages, char *line, size_t size);
 
 #endif

@@ -26,7 +26,10 @@ void live_screen_say(struct live_screen *screen, const char *message)
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
-/* Asks for the rows that are seen, a page before and one behind: what is scrolled to is there already. */
+/*
+ * Asks for the visible rows, a page before and one behind, so that rows are there already when the
+ * user scrolls.
+ */
 static void screen_want_rows(struct live_screen *screen)
 {
 	size_t page = live_screen_list_rows(screen);
@@ -59,7 +62,7 @@ void live_screen_resize(struct live_screen *screen, unsigned rows, unsigned cols
 	screen_move_to(screen, screen->cursor, SIZE_MAX);
 }
 
-/* It is for the screen only: in a log, or in the shell afterwards, nobody has a use for it. */
+/* For the screen only: in a log, or in the shell afterwards, nobody has a use for it. */
 static void screen_tell_mark(struct live_screen *screen, const struct live_view *view)
 {
 	char live[FORMAT_BYTES_MAX], line[128];
@@ -80,7 +83,7 @@ void live_screen_take(struct live_screen *screen, const struct live_view *view)
 		screen_tell_mark(screen, view);
 }
 
-/* Moves in what is to be seen; false: the key is about something else. */
+/* Moves in a list of rows or lines; false: the key means something else. */
 static bool screen_scroll(size_t *at, size_t page, size_t last, enum live_input key)
 {
 	size_t to = *at;
@@ -162,7 +165,7 @@ static void screen_click(struct live_screen *screen, const struct live_event *ev
 
 /* ---- letters ------------------------------------------------------------------------------ */
 
-/* The next that there is something for. */
+/* Takes the next order that has figures. */
 static void screen_next_order(struct live_screen *screen, const struct live_view *view, int step)
 {
 	unsigned orders = screen_orders(screen), by = screen->request.sort;
@@ -199,7 +202,7 @@ static void screen_toggle_changes(struct live_screen *screen, const struct live_
 	screen_move_to(screen, 0, SIZE_MAX);
 }
 
-/* What is told of a process that lives. */
+/* Does the process live? Some keys need that. */
 static bool screen_lives(struct live_screen *screen, const struct live_view *view)
 {
 	if (view && view->state == LIVE_RUNNING)
@@ -214,7 +217,7 @@ static void screen_open_orders(struct live_screen *screen)
 	screen->order = screen->request.sort;
 }
 
-/* What is about one process only. */
+/* Keys for one process only. */
 static void screen_process_letter(struct live_screen *screen, uint32_t letter,
 				  const struct live_view *view)
 {
@@ -283,7 +286,7 @@ static void screen_letter(struct live_screen *screen, uint32_t letter, const str
 
 /* ---- overlays ----------------------------------------------------------------------------- */
 
-/* One character more, where it fits. */
+/* Adds a character, where it fits. */
 static void screen_type(char *text, size_t size, uint32_t point)
 {
 	size_t len = strlen(text), bytes = point < 0x80	     ? 1
@@ -345,7 +348,7 @@ static void screen_in_orders(struct live_screen *screen, const struct live_event
 		screen->overlay = LIVE_NO_OVERLAY;
 }
 
-/* Any other key is neither. */
+/* Any other key answers neither. */
 static void screen_in_saves(struct live_screen *screen, const struct live_event *event,
 			    const struct live_view *view)
 {
@@ -370,7 +373,7 @@ static void screen_in_help(struct live_screen *screen, const struct live_event *
 		screen->overlay = LIVE_NO_OVERLAY;
 }
 
-/* A page's keys; false: what is left works there too. */
+/* A page's keys; false: the list's meaning of the key holds. */
 static bool screen_in_page(struct live_screen *screen, const struct live_event *event,
 			   const struct live_view *view)
 {

@@ -8,7 +8,7 @@
 #include "user/base/util.h"
 #include "user/live/screen_internal.h"
 
-#define SITE_MIN 24 /* columns that the function's name has, or half of the screen */
+#define SITE_MIN 24 /* the function's name gets so many columns, or half of the screen */
 
 /* ---- of a process's stacks ---------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ static void column_count(char text[static CELL_MAX], const struct live_screen *s
 	snprintf(text, CELL_MAX, "%s", format_grouped(count, row->live.count));
 }
 
-/* Bytes an hour, by the trend; what is not known yet, or not followed, is not 0. */
+/* Bytes an hour, by the trend; an unknown or unfollowed trend is not 0. */
 static void column_growth(char text[static CELL_MAX], const struct live_screen *screen,
 			  const void *of)
 {
@@ -221,7 +221,7 @@ static void column_probes(char text[static CELL_MAX], const struct live_screen *
 	snprintf(text, CELL_MAX, "%s", p->watched ? "now" : p->found ? "seen" : "");
 }
 
-/* 80 columns: as short as the survey's table has them, since all fit there. */
+/* 80 columns: as short as in the survey's table, where all fit. */
 static const struct screen_column process_columns[] = {
 	{"PID", 7, SURVEY_BY_PID, 1, column_pid, NULL, false},
 	{"COMMAND", 15, SURVEY_BY_NAME, 0, column_command, NULL, true},
@@ -242,7 +242,7 @@ const struct screen_column *screen_columns(const struct live_screen *screen, siz
 	return screen->survey ? process_columns : stack_columns;
 }
 
-/* What is behind the columns: of a stack what it is about, of a process where it runs. */
+/* Room behind the columns: for a stack's site, or a process's place. */
 static unsigned columns_least(const struct live_screen *screen)
 {
 	unsigned least = screen->survey ? 0 : SITE_MIN;

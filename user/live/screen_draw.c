@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the screen looks like. */
+/* Draws the screen. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What ? shows. */
+/* The text for ?. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,9 +58,9 @@ static const struct help_row stack_rows[] = {
 };
 
 #define HELP_COLUMN 28
-#define HELP_WIDE   72 /* columns from which on both stand in one line */
+#define HELP_WIDE   72 /* from so many columns on both stand in one line */
 
-/* Beside what it is about, and what goes on below that. */
+/* Puts the text beside its subject; its further lines go below. */
 static int help_put_wide(FILE *out, const struct help_row *row, unsigned cols)
 {
 	_cleanup_free_ char *text = NULL;
@@ -76,7 +76,7 @@ static int help_put_wide(FILE *out, const struct help_row *row, unsigned cols)
 	for (const char *line = text; !err && *line; what = "") {
 		size_t len;
 
-		/* text_wrap() has what goes on further in. */
+		/* text_wrap() indents further lines. */
 		line += strspn(line, " ");
 		len = strcspn(line, "\n");
 		fprintf(out, "%-*s %.*s\n", HELP_COLUMN, what, (int)len, line);

@@ -21,7 +21,7 @@ unsigned live_screen_page_rows(const struct live_screen *screen)
 	return screen->rows > 2 ? screen->rows - 2 : 0;
 }
 
-/* Where it is in the view; false: the view does not have it. */
+/* Finds its index in the view; false: the view does not have it. */
 static bool screen_find(const struct live_view *view, size_t number, size_t *at)
 {
 	*at = view && number >= view->first ? number - view->first : 0;

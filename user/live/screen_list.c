@@ -8,7 +8,7 @@
 #include "user/export/text_fit.h"
 #include "user/live/screen_internal.h"
 
-#define WHERE_MIN 8 /* columns, or it is not shown */
+#define WHERE_MIN 8 /* narrower, it is not shown */
 
 static void list_put_cell(struct canvas *canvas, unsigned row, unsigned col,
 			  const struct screen_column *column, enum canvas_style style,
@@ -72,7 +72,7 @@ static void list_draw_site(const struct live_row *row, struct canvas *canvas, un
 	unsigned room = canvas->cols - col, used;
 	char where[256], site[TEXT_FIT_MAX];
 
-	/* Of a long name the end says more than the middle. */
+	/* A long name's end says more than its middle. */
 	text_shorten(site, row->site, room);
 	used = canvas_put(canvas, at, col, room, style, site);
 	if (row->where && room >= used + 2 + WHERE_MIN) {

@@ -66,7 +66,7 @@ static double surveyor_limit(const struct survey_row *row)
 	return row->limit_known ? row->limit_s : INFINITY;
 }
 
-/* Rows stand in the report as the survey ranks them: of two alike the first stays the first. */
+/* The report's rows are in the survey's order: of two equal ones the first stays first. */
 static int surveyor_compare(const void *a, const void *b, void *ctx)
 {
 	const struct survey_row *x = *(const struct survey_row *const *)a;

@@ -45,7 +45,7 @@ static bool terminal_asks_utf8(void)
 	return false;
 }
 
-/* A container often lacks the locale of who works in it; all of UTF-8 are the same to the screen. */
+/* A container often lacks its user's locale; to the screen all UTF-8 locales are the same. */
 static void terminal_set_locale(void)
 {
 	if (!setlocale(LC_CTYPE, "") && terminal_asks_utf8() && !setlocale(LC_CTYPE, "C.UTF-8") &&
@@ -92,7 +92,9 @@ static void terminal_plain_styles(struct terminal *t)
 	memcpy(t->styles, styles, sizeof(styles));
 }
 
-/* The terminal's own colours, by their names: its theme says what red is, and what is behind it. */
+/*
+ * Uses the terminal's own colours, by their names: its theme says what red is, and the background.
+ */
 static void terminal_choose_styles(struct terminal *t)
 {
 	static const struct {
@@ -124,13 +126,14 @@ static void terminal_choose_styles(struct terminal *t)
 #define BUTTON_EVENTS(n) (BUTTON##n##_PRESSED | BUTTON##n##_RELEASED | BUTTON##n##_CLICKED)
 
 /*
- * That a button is let go is nothing to us, but has to be an event: after one that nobody wants ncurses waits
- * for the next, though it is told not to wait (lib_getch.c, 6.4), and the screen would stand still until a key.
+ * A button's release means nothing to us, but has to be an event. After one that nobody wants
+ * ncurses waits for the next, though it is told not to wait (lib_getch.c, 6.4). The screen would
+ * then stand still until a key.
  */
 static const mmask_t mouse_events = BUTTON_EVENTS(1) | BUTTON_EVENTS(2) | BUTTON_EVENTS(3) |
 				    BUTTON_EVENTS(4) | BUTTON_EVENTS(5);
 
-/* Handlers that curses sets for signals which are not blocked would draw from any thread. */
+/* curses sets handlers for unblocked signals, which would draw from any thread. */
 static void terminal_keep_signals(void)
 {
 	signal(SIGTSTP, SIG_DFL);
@@ -222,7 +225,9 @@ void terminal_suspend(struct terminal *t)
 	sigset_t stop, before;
 
 	endwin();
-	/* As the terminal's own Ctrl-Z: without a shell that could let us go on, nothing happens. */
+	/*
+	 * Like the terminal's own Ctrl-Z: nothing happens without a shell that could continue us.
+	 */
 	signal(SIGTSTP, SIG_DFL);
 	raise(SIGTSTP);
 	sigemptyset(&stop);

@@ -29,9 +29,9 @@ struct live {
 	int signals;
 	struct canvas canvas;
 	struct live_screen screen;
-	struct live_request asked; /* what the worker knows of */
+	struct live_request asked; /* the request that the worker knows */
 	struct live_view *view;	   /* NULL: none yet */
-	uint64_t end_ns;	   /* UINT64_MAX: the user's affair */
+	uint64_t end_ns;	   /* UINT64_MAX: the user ends it */
 	bool changed, stop;
 };
 
@@ -91,7 +91,7 @@ static void live_on_messages(struct live *l)
 	}
 }
 
-/* Stopped in the middle of a verdict we would leave the process standing still. */
+/* If we stopped in the middle of a verdict, the process would stand still. */
 static int live_suspend(struct live *l)
 {
 	int err;
@@ -116,7 +116,7 @@ static int live_on_worker(struct live *l)
 	return mailbox_rests(l->mailbox) ? live_suspend(l) : 0;
 }
 
-/* Tells the worker what is wanted now, and draws what there is. */
+/* Tells the worker the present request, and draws the present view. */
 static void live_show(struct live *l)
 {
 	if (!live_request_same(&l->asked, &l->screen.request)) {
@@ -169,7 +169,7 @@ static int live_open_signals(struct live *l)
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
-	/* Before the worker starts, who has them blocked then, too. */
+	/* Before the worker starts, which then has them blocked, too. */
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return log_errno(errno, "sigprocmask");
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -177,8 +177,8 @@ static int live_open_signals(struct live *l)
 }
 
 /*
- * A snapshot of 100,000 stacks is some 40 MB, and the next one needs as much: given back to the kernel each time, getting
- * it again would take half of all that we do.
+ * Keeps freed memory. A snapshot of 100,000 stacks is some 40 MB, and the next one needs as much.
+ * Giving that to the kernel and getting it again would take half of our time.
  */
 static void live_keep_memory(void)
 {
@@ -206,7 +206,7 @@ static int live_open(struct live *l)
 	return 0;
 }
 
-/* From the worker's start to the user's end. The terminal is all that this thread needs. */
+/* Runs from the worker's start to the user's end. This thread needs only the terminal. */
 static int live_go(struct live *l, const struct pace_config *pace)
 {
 	int err = 0;
@@ -235,7 +235,7 @@ static void live_unblock_signals(struct live *l)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* The terminal first of all: what comes then may take a while, and is told as ever. */
+/* Restores the terminal first: the rest may take a while, and is logged as ever. */
 static void live_leave(struct live *l)
 {
 	const char *busy = mailbox_busy(l->mailbox);
@@ -276,7 +276,7 @@ static int live_attach(struct session *session, const struct watch_config *confi
 	struct trace *trace = session_trace(session);
 
 	needs.new_files = true;
-	/* While we may; without it there is no cost to be shown, and nothing else is missing. */
+	/* While we have the right; without it only the cost is missing. */
 	if (privilege_admin())
 		trace_cost_start(trace);
 	trace_drop_privileges(trace, &needs);

@@ -11,7 +11,7 @@
 #include "user/base/util.h"
 #include "user/export/text_fit.h"
 
-#define INDENT 8 /* of what goes on from the line before */
+#define INDENT 8 /* of lines that continue the one before */
 
 bool live_request_same(const struct live_request *a, const struct live_request *b)
 {
@@ -65,8 +65,8 @@ void live_text_release(struct live_text *text)
 }
 
 /*
- * How many bytes of a line of `len` go into `width` columns, if characters have one each: up to a blank, if one is
- * near.
+ * How many bytes of a line of `len` go into `width` columns, if each character takes one. Ends at a
+ * blank, if one is near.
  */
 static size_t text_fitting(const char *from, size_t len, unsigned width)
 {
@@ -96,7 +96,10 @@ static int text_add(struct live_text *text, size_t *room, unsigned indent, const
 	return 0;
 }
 
-/* Between words; what has none, or a narrow screen, is left to who calls. */
+/*
+ * Breaks the text between words; NULL: the caller breaks it, as it has none or the screen is
+ * narrow.
+ */
 static char *text_between_words(const char *from, unsigned width)
 {
 	char *text = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the screen shows, and what it asks for. A view is made by the worker, who owns the trace, and const from
- * then on; all that it points to is its own, so that the screen may keep it for as long as it likes.
+ * The screen's contents, and its requests. The worker, who owns the trace, makes a view; it is
+ * const from then on. A view owns all that it points to, so the screen may keep it as long as it
+ * likes.
  */
 #ifndef MEMLEAKBPF_LIVE_VIEW_H
 #define MEMLEAKBPF_LIVE_VIEW_H
@@ -30,17 +31,17 @@ enum live_page {
 
 /* Plain data: copied from one thread to the other. */
 struct live_request {
-	unsigned sort;		      /* enum rank_by; of a survey enum survey_order */
-	bool changes;		      /* by what has changed since the mark */
+	unsigned sort;		      /* enum rank_by; for a survey enum survey_order */
+	bool changes;		      /* sort by the change since the mark */
 	bool paused;		      /* no new snapshots */
 	char filter[LIVE_FILTER_MAX]; /* part of a name; "": all */
-	size_t first, count;	      /* of the rows, best first, those that are wanted */
+	size_t first, count;	      /* the wanted rows, best first */
 	enum live_page page;
-	uint64_t stack; /* LIVE_PAGE_STACK: which, or whose: live_row.id, live_process.id */
-	unsigned cols;	/* that the page's text may take */
-	/* how often each has been asked for: one more than the last time is an order */
+	uint64_t stack; /* LIVE_PAGE_STACK: its subject: live_row.id, live_process.id */
+	unsigned cols;	/* for the page's text */
+	/* how often each was asked for: one more than the last time is an order */
 	unsigned marks, verdicts, inspections, saves;
-	/* and these: begin a recording or end it; go over to the gate or to traps */
+	/* likewise: begin a recording or end it; change to the gate or to traps */
 	unsigned recordings, switches;
 };
 
@@ -55,14 +56,14 @@ struct live_row {
 	uint64_t oldest_ns; /* 0: unknown */
 	struct trend trend;
 	bool rate_known;
-	uint64_t rate; /* bytes allocated a second, of late */
+	uint64_t rate; /* bytes allocated a second, lately */
 	uint64_t lost; /* bytes definitely and indirectly lost, at the last verdict */
 	char *site;    /* the function that allocated; owned */
 	char *where;   /* its file or module; NULL: unknown; owned */
 	char *callers; /* " < main", of all its stacks; NULL: none; owned */
 };
 
-/* By what the processes of a survey are sorted. */
+/* The order of a survey's processes. */
 enum survey_order {
 	SURVEY_BY_SUSPICION,
 	SURVEY_BY_MEMORY,
@@ -81,7 +82,7 @@ struct live_process {
 	char comm[16];
 	char *where;	/* its container or unit; NULL: none; owned */
 	uint64_t bytes; /* anonymous, resident and swapped out */
-	uint64_t rss;	/* resident, of files as well; 0: unknown */
+	uint64_t rss;	/* resident, files included; 0: unknown */
 	struct trend trend;
 	double spark[SURVEY_SPARK];
 	size_t spark_count;
@@ -89,7 +90,7 @@ struct live_process {
 	bool limit_known;
 	double limit_s; /* until the memory is used up, at this growth */
 	bool watched;	/* probes are on it now */
-	bool found;	/* they have been: there is something at Enter */
+	bool found;	/* they were: Enter shows a page */
 };
 
 static inline uint64_t live_process_id(pid_t pid, uint64_t start_ticks)
@@ -115,7 +116,7 @@ struct live_survey {
 
 struct live_cost {
 	bool probes_known;
-	double probes; /* of one CPU, of late, traps included */
+	double probes; /* of one CPU, lately, traps included */
 	double hits;   /* of probes, a second */
 	double tool;   /* of one CPU, of the tool itself */
 };
@@ -124,7 +125,7 @@ enum live_state {
 	LIVE_STARTING,
 	LIVE_RUNNING,
 	LIVE_EXITED,
-	LIVE_EXECED, /* and what it became has not been attached to */
+	LIVE_EXECED, /* and its new program has not been attached to */
 };
 
 struct live_text {
@@ -133,7 +134,7 @@ struct live_text {
 };
 
 struct live_view {
-	struct live_request request; /* that it answers */
+	struct live_request request; /* the request that it answers */
 	enum live_state state;
 	pid_t pid;
 	char comm[16];
@@ -142,23 +143,23 @@ struct live_view {
 	bool rates_known;
 	uint64_t alloc_rate, free_rate; /* bytes a second */
 	uint64_t rss;			/* bytes; 0: unknown */
-	uint64_t untraced;     /* growth beside what is traced, bytes; 0: none that matters */
-	uint64_t heaps;	       /* of runtimes, which are not traced: 1 << enum untraced_heap */
-	uint64_t lost;	       /* what could not be recorded: times */
+	uint64_t untraced;     /* growth beside traced memory, bytes; 0: none that matters */
+	uint64_t heaps;	       /* untraced ones of runtimes: 1 << enum untraced_heap */
+	uint64_t lost;	       /* times that something could not be recorded */
 	const char *lost_text; /* its most frequent cause; a static string */
 	const char *attached;  /* "multi"; NULL: unknown; a static string */
 	uint64_t sample_bytes;
-	struct figures_kept figures; /* what stacks can be ranked by beside their sums */
+	struct figures_kept figures; /* figures by which stacks can be ranked, beside their sums */
 	struct live_cost cost;
 	bool marked, judged, recording;
 	uint64_t mark_age_ns, verdict_age_ns;
-	uint64_t mark_live;   /* bytes that were live when it was marked */
-	uint64_t judged_lost; /* bytes definitely and indirectly lost at that verdict */
-	size_t stacks;	      /* in the process, all of them */
-	size_t ranked;	      /* that are in the list */
-	bool searching;	      /* not all names have been looked at for the filter */
-	unsigned searched;    /* percent that have */
-	size_t first;	      /* number of rows[0] in the list */
+	uint64_t mark_live;   /* live bytes at the mark */
+	uint64_t judged_lost; /* bytes definitely and indirectly lost at the last verdict */
+	size_t stacks;	      /* all stacks of the process */
+	size_t ranked;	      /* stacks in the list */
+	bool searching;	      /* the filter has not looked at all names yet */
+	unsigned searched;    /* percent that it has looked at */
+	size_t first;	      /* index of rows[0] in the list */
 	struct live_row *rows;
 	struct live_process *processes; /* of a survey, in place of rows; row_count of them */
 	struct live_survey survey;
@@ -166,16 +167,16 @@ struct live_view {
 	struct live_text text; /* of request.page */
 };
 
-/* A list ends here: who wants more filters, or sorts by something else. */
+/* A list ends here: to see more, filter, or sort by something else. */
 #define LIVE_LIST_MAX 10000
 
-/* With room for so many rows, or processes of a survey. NULL when out of memory. */
+/* Makes a view with room for so many rows, or processes of a survey. NULL when out of memory. */
 struct live_view *live_view_new(size_t rows, bool survey);
 void live_view_free(struct live_view *view); /* NULL is fine */
 
 /*
- * Takes a text apart into lines of at most `width` columns (0: any), in place of those that are there: what is longer
- * goes on in the next line, further in. 0 or -ENOMEM.
+ * Takes a text apart into lines of at most `width` columns (0: any), in place of the old ones. A
+ * longer line goes on in the next one, further in. 0 or -ENOMEM.
  */
 int live_text_set(struct live_text *text, const char *from, unsigned width);
 void live_text_release(struct live_text *text);

@@ -14,12 +14,15 @@
 #include "user/export/export.h"
 #include "user/live/watcher_internal.h"
 
-/* So many stacks of a process that has ended keep their names, the best in the order that was chosen. */
+/* So many stacks of an ended process keep their names: the best in the chosen order. */
 #define KEPT_NAMES 1000
 
 /* ---- the process's life ------------------------------------------------------------------- */
 
-/* All that is known of the target: its frames' names are about to go with it, or it is another one now. */
+/*
+ * Forgets all about the target: its frames' names are about to go with it, or it is another process
+ * now.
+ */
 static void watcher_forget(struct watcher *w)
 {
 	if (w->target_id)
@@ -38,7 +41,7 @@ static void watcher_on_attached(void *ctx, struct target *target)
 {
 	struct watcher *w = ctx;
 
-	/* What it was before its exec is gone. */
+	/* The program before its exec is gone. */
 	watcher_forget(w);
 	w->target_id = target_number(target);
 	w->pid = target_pid(target);
@@ -47,7 +50,7 @@ static void watcher_on_attached(void *ctx, struct target *target)
 	w->changed = true;
 }
 
-/* Copies of the names that can be asked for only now. */
+/* Copies the names, which can be asked for only now. */
 static int watcher_keep_names(struct watcher *w)
 {
 	struct pipeline *pipeline = session_pipeline(w->session);
@@ -149,7 +152,7 @@ const struct session_viewer *watcher_viewer(struct watcher *w)
 	return &w->viewer;
 }
 
-/* CPU time of ours, children that look for us included. */
+/* Our CPU time, with the children that look for us. */
 static uint64_t watcher_tool_ns(void)
 {
 	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -166,7 +169,7 @@ static uint64_t watcher_tool_ns(void)
 	return sum;
 }
 
-/* Shares since the last time. */
+/* Computes shares since the last time. */
 static void watcher_measure(struct watcher *w)
 {
 	struct trace *trace = session_trace(w->session);
@@ -193,7 +196,7 @@ void watcher_prepare(struct watcher *w, struct session *session)
 
 void watcher_begin(struct watcher *w)
 {
-	/* The kernel counts for those who may have it counted, since trace_cost_start(). */
+	/* The kernel counts since trace_cost_start(), for those who may ask it to. */
 	w->cost.probes_known = trace_cost_counts(session_trace(w->session));
 	watcher_measure(w);
 }
@@ -291,7 +294,7 @@ static void watcher_match(void *ctx, struct target *target)
 		watched->target = target;
 }
 
-/* The process is attached to anew; if that way does not go, by the one that went. */
+/* Attaches to the process anew; if the new way fails, by the old one. */
 static int watcher_attach_anew(struct watcher *w, struct target *target, bool gate)
 {
 	struct trace *trace = session_trace(w->session);
@@ -305,7 +308,7 @@ static int watcher_attach_anew(struct watcher *w, struct target *target, bool ga
 		log_warn("no gate: %s", reason);
 		return 0;
 	}
-	/* What is counted anew would be another process in the file, beside this one. */
+	/* New counts would be another process in the file, beside this one. */
 	watcher_record_more(w);
 	watcher_record_end(w);
 	watcher_forget(w);
@@ -315,7 +318,7 @@ static int watcher_attach_anew(struct watcher *w, struct target *target, bool ga
 		err = trace_add_process(trace, pid);
 	if (!err)
 		return 1;
-	/* Why has been said. */
+	/* The reason has been logged. */
 	w->state = LIVE_EXITED;
 	w->changed = true;
 	return 0;
@@ -327,7 +330,10 @@ static bool watcher_has_gate(const struct report *r)
 	       r->snapshot->attached == ATTACHED_BY_GATE_AND_PROBES;
 }
 
-/* From traps to the gate, or back. What is live then is known no longer: that is said. */
+/*
+ * Changes from traps to the gate, or back. Blocks live at that time are forgotten: a message says
+ * so.
+ */
 static int watcher_switch(struct watcher *w)
 {
 	struct watched_target watched = {.id = w->target_id};
@@ -350,7 +356,10 @@ static int watcher_switch(struct watcher *w)
 		gate = !gate;
 	w->on_busy(w->on_busy_ctx, NULL);
 	r = err ? NULL : watcher_report(w);
-	/* Where it cannot have a gate, which has been said, it has traps again: these count anew, too. */
+	/*
+	 * If it cannot have a gate, which has been logged, it has traps again: these count anew,
+	 * too.
+	 */
 	if (r && w->target_id != watched.id)
 		log_info("%s %s, counting anew: %s in %s blocks from before are forgotten",
 			 watcher_has_gate(r) ? "the gate" : "traps",

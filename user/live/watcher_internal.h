@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the watcher share. */
+/* Shared by the files of the watcher. */
 #ifndef MEMLEAKBPF_LIVE_WATCHER_INTERNAL_H
 #define MEMLEAKBPF_LIVE_WATCHER_INTERNAL_H
 
@@ -9,7 +9,7 @@
 #include "user/trace/ages.h"
 #include "user/trace/cost.h"
 
-/* What the last verdict said of a stack. */
+/* The last verdict on a stack. */
 struct judged_stack {
 	struct amount classes[VERDICT_CLASSES];
 	char *held_by; /* NULL: not looked for; owned */
@@ -23,7 +23,7 @@ struct judged {
 	struct id_map index; /* of stacks[], by stack.id */
 };
 
-/* What was live when it was marked. */
+/* The live bytes at the mark. */
 struct marked {
 	uint64_t time_ns; /* 0: nothing is marked */
 	uint64_t live;	  /* bytes, of all stacks */
@@ -32,11 +32,12 @@ struct marked {
 	struct id_map index; /* of bytes[], by stack.id */
 };
 
-/* What names the filter has been held against: 1 it is in one, 0 it is in none. */
+/* The stacks that the filter has looked at: 1 a name has it, 0 none has. */
 struct searched {
 	char filter[LIVE_FILTER_MAX];
 	struct id_map found; /* by stack.id */
-	uint64_t report_ns;  /* of the snapshot in which what does not match is unwanted; 0: none */
+	/* of the snapshot in which stacks without a match are unwanted; 0: none */
+	uint64_t report_ns;
 };
 
 /* Whether the report's rows are of all its stacks' names, and with which filter. */
@@ -57,21 +58,21 @@ struct watcher {
 	uint32_t target_id; /* 0: none yet */
 	pid_t pid;
 	char comm[16];
-	struct frame_table *kept; /* names of one that has ended; NULL: it lives */
+	struct frame_table *kept; /* names of an ended process; NULL: it lives */
 	struct live_request obeyed;
 	struct judged judged;
 	struct marked marked;
 	struct searched searched;
-	struct stack_ages ages; /* of ages_stack, read at ages_ns, which took ages_took_ns */
+	struct stack_ages ages; /* of ages_stack, read at ages_ns, in ages_took_ns */
 	uint64_t ages_stack, ages_ns, ages_took_ns;
 	char *inspection;	  /* as text; NULL: none; owned */
 	struct output *recording; /* NULL: there is none now */
 	char recording_name[64];
-	/* what has been measured at the last look, and between the last two */
+	/* measured at the last look, and between the last two */
 	uint64_t cost_time_ns, tool_ns;
 	struct trace_cost probes;
 	struct live_cost cost;
-	uint64_t alloc_bytes, free_bytes; /* of all, at the look before */
+	uint64_t alloc_bytes, free_bytes; /* in all, at the look before */
 	bool rates_known;
 	uint64_t alloc_rate, free_rate; /* bytes a second */
 };
@@ -83,18 +84,18 @@ const struct judged_stack *judged_find(const struct judged *judged, uint64_t sta
 /* Bytes definitely and indirectly lost. */
 uint64_t judged_lost(const struct amount classes[static VERDICT_CLASSES]);
 
-/* Keeps what the report's verdict says, in place of the one before. 0 or -ENOMEM. */
+/* Keeps the report's verdict, in place of the one before. 0 or -ENOMEM. */
 int judged_take(struct judged *judged, const struct report *report);
 void judged_release(struct judged *judged);
 
 int marked_take(struct marked *marked, const struct snapshot *snapshot); /* 0 or -ENOMEM */
-/* What was live of it then; of what came later 0. */
+/* Its live bytes at the mark; 0 for a stack that came later. */
 uint64_t marked_bytes(const struct marked *marked, uint64_t stack_id);
 void marked_release(struct marked *marked);
 
 /*
- * A snapshot into a file of its own; a recording, begun or ended; its next snapshot, if there is one;
- * its end, if there is one. 0 or -ENOMEM: failed writes are told, and nothing else happens.
+ * Write a snapshot into a file of its own; begin or end a recording. If there is a recording: add
+ * its next snapshot; end it. 0 or -ENOMEM: failed writes are only logged.
  */
 int watcher_save(struct watcher *watcher);
 int watcher_record(struct watcher *watcher);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the watcher keeps of a moment: the last verdict, the mark. */
+/* The watcher's memory of a moment: the last verdict, the mark. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "user/model/function_name.h"
 #include "user/trace/ages.h"
 
-#define BAR_MAX	  40 /* columns of a histogram's longest bar, where there is so much room */
+#define BAR_MAX	  40 /* longest bar of a histogram, if there is room */
 #define BAR_MIN	  4
 #define AGES_REST 20 /* between two readings, in durations of one */
 
@@ -29,7 +29,7 @@ static const struct stack *page_find_stack(const struct report *r, uint64_t id)
 	return NULL;
 }
 
-/* Of a verdict that is not this snapshot's own, which the text has. */
+/* Puts an earlier snapshot's verdict; the text has this snapshot's own. */
 static void page_put_judged(const struct watcher *w, const struct report *r,
 			    const struct stack *stack, FILE *out)
 {
@@ -77,7 +77,7 @@ static void page_put_bar(FILE *out, uint64_t value, uint64_t most, unsigned long
 		fputc('#', out);
 }
 
-/* Of many live blocks the ages are read anew the more seldom the longer it takes. */
+/* Reads the ages of many live blocks anew, the more seldom the longer it takes. */
 static bool page_know_ages(struct watcher *w, const struct stack *stack)
 {
 	uint64_t now = monotonic_ns();
@@ -95,7 +95,7 @@ static bool page_know_ages(struct watcher *w, const struct stack *stack)
 	return !err;
 }
 
-/* What a line has room for behind its figures. */
+/* The room that a line has behind its figures. */
 static unsigned page_bar_room(unsigned cols, int figures)
 {
 	unsigned room = cols > (unsigned)figures ? cols - (unsigned)figures : 0;

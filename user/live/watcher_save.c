@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What is saved of a process that is watched: a snapshot, or a recording of all that come. */
+/* Saves a watched process: a snapshot, or a recording of all snapshots to come. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +22,12 @@ static void watcher_file_name(const struct watcher *w, char *name, size_t size)
 	if (localtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
 	snprintf(name, size, "memleakbpf-%d-%s.mlb", (int)w->pid, when);
-	/* Another of the same second. */
+	/* There is one of the same second. */
 	for (unsigned n = 2; !lstat(name, &st) && n < 100; n++)
 		snprintf(name, size, "memleakbpf-%d-%s-%u.mlb", (int)w->pid, when, n);
 }
 
-/* NULL: it cannot be written, which is said and is all that happens. */
+/* NULL: it cannot be written, which is only logged. */
 static struct output *watcher_open(const char *name)
 {
 	const struct show_config show = {
@@ -42,7 +42,7 @@ static struct output *watcher_open(const char *name)
 	return NULL;
 }
 
-/* In its file nothing comes before it. */
+/* It is the first snapshot of its file. */
 static int watcher_write_first(struct output *output, const struct report *r)
 {
 	struct snapshot snapshot = *r->snapshot;
@@ -64,7 +64,7 @@ static void watcher_write(const struct report *r, const char *name)
 		log_info("saved: memleakbpf report %s", name);
 }
 
-/* A snapshot of what is to be seen. */
+/* Saves the visible snapshot. */
 int watcher_save(struct watcher *w)
 {
 	const struct report *r = watcher_report(w);
@@ -124,7 +124,7 @@ int watcher_record_more(struct watcher *w)
 	const struct report *r = w->recording ? watcher_report(w) : NULL;
 	int err = r ? pipeline_describe_all(session_pipeline(w->session), w->target_id) : 0;
 
-	/* A failed write has been told, and what is there can be read. */
+	/* A failed write has been logged, and the written part can be read. */
 	if (r && !err && output_report(w->recording, r, NULL, 0))
 		watcher_record_end(w);
 	return err;

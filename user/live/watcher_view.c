@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* From the last report to what the screen shows: filtered, ranked, and those rows named that are to be seen. */
+/* Makes the screen's view of the last report: filters, ranks, and names the visible rows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "user/model/function_name.h"
 #include "user/model/lost_causes.h"
 
-#define SLICE_NS (100 * NS_PER_MS) /* for names, until what is there is shown */
+#define SLICE_NS (100 * NS_PER_MS) /* for names; then the view is shown as it is */
 
 /* ---- the filter --------------------------------------------------------------------------- */
 
@@ -34,14 +34,14 @@ static bool view_stack_has(const struct stack_notes *notes, const char *part)
 	return false;
 }
 
-/* How far a search has come. */
+/* The progress of a search. */
 struct view_search {
 	uint64_t end_ns; /* of this slice */
-	size_t known;	 /* stacks of which it is known */
+	size_t known;	 /* stacks whose answer is known */
 	bool more;	 /* others are left for the next slice */
 };
 
-/* Is the stack wanted? Of one that has not been looked at yet it is not known, and it is not. */
+/* Is the stack wanted? A stack not looked at yet is not. */
 static int view_search_stack(struct watcher *w, const struct stack *stack,
 			     struct stack_notes *notes, struct view_search *search)
 {
@@ -75,7 +75,7 @@ static int view_search(struct watcher *w, struct report *r, const char *filter,
 		id_map_free(&w->searched.found);
 		memcpy(w->searched.filter, filter, sizeof(w->searched.filter));
 	}
-	/* A snapshot comes without; what a filter has left in it goes with the filter. */
+	/* A new snapshot has no marks; a filter's marks go with the filter. */
 	if (!*filter && w->searched.report_ns != r->snapshot->time_ns)
 		return 0;
 	w->searched.report_ns = *filter ? r->snapshot->time_ns : 0;
@@ -98,7 +98,7 @@ struct view_change {
 	int64_t bytes;
 };
 
-/* What has changed most, up or down, first. */
+/* Orders by the size of the change, up or down. */
 static int view_compare_changes(const void *a, const void *b)
 {
 	const struct view_change *x = a, *y = b;

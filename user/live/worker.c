@@ -16,11 +16,11 @@ struct worker {
 	const struct watch_config *config;
 	struct mailbox *mailbox;
 	struct watcher *watcher;
-	struct session *session; /* its own, from worker_prepare() on */
+	struct session *session; /* its own since worker_prepare() */
 	pthread_t thread;
 	bool started;
 	int timer; /* -1: not open */
-	int err;   /* the thread's, when it has ended */
+	int err;   /* the thread's result, once it has ended */
 };
 
 static void worker_on_busy(void *ctx, const char *what)
@@ -57,7 +57,7 @@ void worker_prepare(struct worker *w, struct session *session)
 	watcher_prepare(w->watcher, session);
 }
 
-/* Makes a view of what is known, as far as it is named in the time of a slice. */
+/* Makes a view, with the names that one slice of time allows. */
 static int worker_show(struct worker *w, bool *more)
 {
 	struct live_request request;
@@ -73,7 +73,9 @@ static int worker_show(struct worker *w, bool *more)
 	return err ? log_errno(err, "top") : 0;
 }
 
-/* Frames of what it has counted may have come meanwhile: they are there before it is shown. */
+/*
+ * Takes in events after the snapshot, which may bring frames of counted stacks, before it is shown.
+ */
 static int worker_look(struct worker *w)
 {
 	return watcher_look(w->watcher) ?: trace_process(session_trace(w->session));
@@ -105,7 +107,10 @@ static int worker_turn(struct worker *w, bool *more)
 	return err || !changed ? err : worker_show(w, more);
 }
 
-/* By who traces: what is in the target, a gate's jumps, is taken back with the capabilities that put it there. */
+/*
+ * In the thread that traces: it has the capabilities that put a gate's jumps into the target, and
+ * takes them back.
+ */
 static void worker_end_session(struct worker *w)
 {
 	int err = session_free(TAKE_PTR(w->session));
