@@ -54,7 +54,7 @@ static int diff_moments(const struct replay_config *config, struct suppressions 
 	return err;
 }
 
-/* A program that has been restarted in between has another number: then its name counts. */
+/* A program that was restarted in between has another number: then its name counts. */
 static int diff_read_alike(const struct replay_config *config, struct moment *old,
 			   struct moment *now)
 {

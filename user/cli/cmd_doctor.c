@@ -41,7 +41,7 @@ struct doctor_feature {
 	const char *remedy;
 };
 
-/* In the order in which they are tried: without the first nothing else can be. */
+/* In the order of the trials: without the first nothing else works. */
 static const struct doctor_feature doctor_features[] = {
 	{FEATURE_BPF, "BPF programs", true, "nothing can be traced",
 	 "run as root (sudo), outside of containers, or with CAP_BPF and CAP_PERFMON"},
@@ -92,7 +92,7 @@ static const struct doctor_feature doctor_features[] = {
 	 "a call that is not wanted pays for its return probe as well", "use Linux 6.13 or newer"},
 };
 
-/* What has been found, and what follows from it. */
+/* The findings, and what follows from them. */
 struct doctor {
 	struct features *features;
 	struct machine machine;
@@ -107,7 +107,7 @@ struct doctor {
 
 /* ---- the judgement ------------------------------------------------------------------------ */
 
-/* What else fails without BPF programs is not tried. */
+/* Without BPF programs all else fails, and is not tried. */
 static bool doctor_have_needed(struct features *features)
 {
 	bool all = true;
@@ -151,7 +151,7 @@ static void doctor_print_item(enum doctor_state state, const char *name, const c
 }
 
 /*
- * What to do goes by what the kernel has answered. A refusal is no lack: a newer kernel, or another
+ * The remedy goes by the kernel's answer. A refusal is no lack: a newer kernel, or another
  * configuration, would refuse the same.
  */
 static const char *doctor_remedy(const struct features *features, const struct doctor_feature *item)
@@ -186,7 +186,7 @@ static void doctor_print_features(struct features *features)
 				  features_why(features, item->feature));
 		doctor_print_advice(item->without, doctor_remedy(features, item));
 		if (item->feature == FEATURE_BPF) {
-			/* Whatever else fails now says nothing about the kernel. */
+			/* Other failures now say nothing about the kernel. */
 			doctor_print_item(DOCTOR_NOTE, "everything else",
 					  "cannot be tried without BPF programs");
 			return;
@@ -427,7 +427,7 @@ static void doctor_put_breakpoints(struct json *to)
 	doctor_free_breakpoints(&list);
 }
 
-/* What this program lacks, where it is a static one. */
+/* Lists what this program lacks if it is a static one. */
 static void doctor_put_lacks(struct json *to)
 {
 	if (!linkage_static())
@@ -484,7 +484,7 @@ int cmd_doctor(const union command_config *command)
 		doctor_print_text(&d);
 	features_free(d.features);
 	all_well = d.possible;
-	/* From here on the files are strangers'. */
+	/* From here on we read strangers' files. */
 	if (config->pids.count &&
 	    (privilege_drop(false, false) || confine_tool(&(struct confine_needs){0})))
 		log_debug("cannot drop privileges");

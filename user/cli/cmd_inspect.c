@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `memleakbpf inspect`: the heap of a process as it is now. */
+/* `memleakbpf inspect`: the present heap of a process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +22,7 @@
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
 
-/* A process that is looked at, once or again and again. */
+/* A process to look at, once or again and again. */
 struct inspect_target {
 	pid_t pid;
 	uint64_t start_ticks; /* with the pid it names the process */
@@ -35,7 +35,7 @@ struct inspect_target {
 struct inspect_command {
 	const struct inspect_config *config;
 	struct output *output;
-	/* Of looks at living processes, from one to the next. */
+	/* For looks at living processes, kept from one to the next. */
 	struct object_cache *objects;
 	struct kept_types *types;
 	struct inspect_target *targets;
@@ -44,7 +44,7 @@ struct inspect_command {
 	uint64_t looks;
 };
 
-/* What is not needed any more goes before anything is made of what the target holds. */
+/* Gives up what is not needed any more, before we work on the target's memory. */
 static void inspect_confine(struct inspect_command *c)
 {
 	const struct confine_needs needs = {
@@ -53,8 +53,8 @@ static void inspect_confine(struct inspect_command *c)
 	};
 
 	/*
-	 * Not before the first copy: a process with a filter of system calls can be made to fork only by one
-	 * that has none (user/freeze/remote.h).
+	 * Not before the first copy: only a process without a filter of system calls can make one
+	 * with a filter fork (user/freeze/remote.h).
 	 */
 	if (c->confined)
 		return;
@@ -97,7 +97,10 @@ static int inspect_copy_target(struct inspect_command *c, struct inspect_target 
 	return err;
 }
 
-/* 0, also where there is no memory for it: that is said, and others may go on. -errno: nothing more can be written. */
+/*
+ * 0, also when out of memory: that is logged, and others may go on. -errno: nothing more can be
+ * written.
+ */
 static int inspect_show(struct inspect_command *c, struct inspect_source *source,
 			struct inspect_target *target)
 {
@@ -138,7 +141,7 @@ static int inspect_show(struct inspect_command *c, struct inspect_source *source
 	return err;
 }
 
-/* What one program has more than the one before in its place is no growth. */
+/* The difference between one program and its successor is no growth. */
 static void inspect_note_program(struct inspect_target *target, const struct inspect_source *source)
 {
 	if (target->program && source->program && target->program != source->program) {
@@ -151,7 +154,10 @@ static void inspect_note_program(struct inspect_target *target, const struct ins
 	target->program = source->program;
 }
 
-/* 0, also where it is refused: that is said, and others may go on. -errno: nothing more can be written. */
+/*
+ * 0, also if the process refuses: that is logged, and others may go on. -errno: nothing more can be
+ * written.
+ */
 static int inspect_look_at(struct inspect_command *c, struct inspect_target *target)
 {
 	struct inspect_source source;
@@ -196,7 +202,7 @@ static int inspect_look(struct inspect_command *c)
 	return err;
 }
 
-/* The look at the end shows what this one would. */
+/* The look at the end would show the same as this one. */
 static bool inspect_ends_soon(const struct inspect_command *c, uint64_t end_ns)
 {
 	return monotonic_ns() + c->config->pace.interval_ns / 2 > end_ns;
@@ -237,7 +243,7 @@ static int inspect_go_on(struct inspect_command *c)
 	sigset_t old;
 	int err;
 
-	/* One look can be ended by a signal at any time: whoever holds the process lets it go. */
+	/* A signal may end one look at any time: whoever holds the process lets it go. */
 	if (!c->config->pace.interval_ns) {
 		signal(SIGPIPE, SIG_IGN);
 		return inspect_look(c);
@@ -272,7 +278,7 @@ static int inspect_add_targets(struct inspect_command *c)
 	return c->target_count ? 0 : first;
 }
 
-/* Without them every look is like the first. */
+/* Without these every look is like the first. */
 static void inspect_keep(struct inspect_command *c)
 {
 	if (c->target_count < 2 && !c->config->pace.interval_ns)
@@ -304,7 +310,7 @@ static int inspect_core(struct inspect_command *c, FILE *file, const char *path,
 	return err;
 }
 
-/* *fd is an O_PATH descriptor, or stays -1 where none was given. 0 or -errno, logged. */
+/* *fd is an O_PATH descriptor, or stays -1 if none was given. 0 or -errno, logged. */
 static int inspect_open_sysroot(const struct inspect_config *config, int *fd)
 {
 	uint64_t lent = privilege_as_caller();
@@ -318,7 +324,7 @@ static int inspect_open_sysroot(const struct inspect_config *config, int *fd)
 	return err ? log_errno(err, "--sysroot %s", config->sysroot) : 0;
 }
 
-/* A core may be anybody's: all that is not needed goes before the first one is looked at. */
+/* A core may be anybody's: gives up all that is not needed before the first one is read. */
 static void inspect_confine_for_cores(const struct inspect_config *config)
 {
 	const struct confine_needs needs = {.network = config->symbols.debuginfod};

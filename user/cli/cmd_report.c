@@ -14,7 +14,7 @@ struct report_command {
 	struct source_recording *recording;
 	struct pipeline *pipeline;
 	bool last_only;
-	struct report_survey *survey; /* NULL: nothing of one has come */
+	struct report_survey *survey; /* NULL: no survey has come */
 	uint64_t survey_reports;
 	uint64_t survey_ns; /* of its last report, shown or not */
 	struct report_inspections inspections;
@@ -95,7 +95,7 @@ static int report_go_through(struct report_command *r)
 		err = report_take(r, &item);
 	if (!err && got < 0)
 		err = got;
-	/* What came before the damage is good. */
+	/* The part before the damage is good. */
 	if (r->survey && !pipeline_error(r->pipeline))
 		report_survey_finish(r->survey);
 	pipeline_finish(r->pipeline);

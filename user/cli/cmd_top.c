@@ -11,7 +11,7 @@
 #include "user/session/loop_events.h"
 #include "user/session/selection.h"
 
-/* Those that match, as far as they are named in a message. */
+/* The matches; a message names the first ones. */
 struct top_matches {
 	pid_t pids[8];
 	size_t count; /* of all */
@@ -40,7 +40,7 @@ static void top_refuse_several(const struct select_config *select, const struct 
 		  m->count, selection_text(text, select), list, shown < m->count ? ", ..." : "");
 }
 
-/* -p NAME: the one process that has it. 0; -ESRCH, -EINVAL or another -errno, logged. */
+/* Finds the one process with the name of -p NAME. 0; -ESRCH, -EINVAL or another -errno, logged. */
 static int top_find(const struct select_config *select, pid_t *pid)
 {
 	struct selection *selection = selection_new(select);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The main job: watch processes that run, or run a command and watch it. */
+/* The main job: watches running processes, or runs a command and watches it. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ static int cmd_trace_add_pids(struct session *session, const struct watch_config
 	}
 	if (!config->pids.count)
 		return 0;
-	/* With several, those that can be traced are; each of the others has had its line. */
+	/* Goes on with the processes that can be traced; each other one has been logged. */
 	return added ? 0 : first;
 }
 
@@ -39,7 +39,7 @@ static int cmd_trace_add(void *session, pid_t pid)
 	return trace_add_process(session_trace(session), pid);
 }
 
-/* *out is NULL where nothing is selected. -ESRCH, logged, when nothing is there to be traced. */
+/* *out is NULL without a selection. -ESRCH, logged, when there is nothing to be traced. */
 static int cmd_trace_select(struct session *session, const struct watch_config *config,
 			    struct selection **out)
 {
@@ -72,7 +72,7 @@ static int cmd_trace_watch(const struct watch_config *config)
 
 	if (err)
 		return 1;
-	/* Before the first look at what belongs to a stranger. */
+	/* Before we first look at a stranger's memory or files. */
 	trace_drop_privileges(session_trace(session), &needs);
 	err = cmd_trace_add_pids(session, config);
 	err = err ?: cmd_trace_select(session, config, &selection);
@@ -101,7 +101,7 @@ static int cmd_trace_start(struct session *session, const struct watch_config *c
 
 	if (err)
 		return err;
-	/* The command is a process of its own by now, with all that we had. */
+	/* The command is a process of its own by now, with all rights that we had. */
 	trace_drop_privileges(session_trace(session), &needs);
 	err = trace_add_launched(session_trace(session), launch.pid, closure->paths,
 				 closure->count);
@@ -124,7 +124,7 @@ static int cmd_trace_run(const struct watch_config *config, const struct launch_
 	pid_t child;
 
 	err = closure_find(config->argv[0], &closure);
-	/* As a shell does: 127 not found, 126 not executable. */
+	/* Like a shell: 127 not found, 126 not executable. */
 	if (err)
 		return err == -ENOENT ? 127 : 126;
 	err = session_new(config, closure, &session);
@@ -153,7 +153,7 @@ int cmd_trace(const union command_config *command)
 	loop_raise_file_limit(&env.files);
 	if (config->argv)
 		return cmd_trace_run(config, &env);
-	/* A command would find itself in the other namespace. */
+	/* Only here: a command would find itself in the other namespace. */
 	cgroup_namespace_enter_first();
 	return cmd_trace_watch(config);
 }

@@ -13,9 +13,9 @@ int cmd_trace(const union command_config *command);
 int cmd_report(const union command_config *command);
 int cmd_diff(const union command_config *command);
 int cmd_doctor(const union command_config *command);
-/* The heap of processes as it is now; nothing is traced. */
+/* The present heap of processes; traces nothing. */
 int cmd_inspect(const union command_config *command);
-/* The memory of all processes, and what those that grow allocate. */
+/* The memory of all processes, and the allocations of growing ones. */
 int cmd_survey(const union command_config *command);
 int cmd_top(const union command_config *config);
 

@@ -18,13 +18,13 @@
 
 static const char defaults_system[] = "/etc/memleakbpf";
 
-/* Ours, or root's, and nobody else may write to it. */
+/* Is it ours or root's, and may nobody else write to it? */
 static bool defaults_trusted(const struct stat *st)
 {
 	return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* The file's text in a buffer of its own; NULL: there is none, or it is not to be read. */
+/* Reads the file's text into a buffer of its own; NULL: there is none, or it is not to be read. */
 static char *defaults_load(const char *directory)
 {
 	_cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
@@ -64,14 +64,14 @@ static const struct option_row *defaults_row(const char *name)
 	return NULL;
 }
 
-/* These are about one call of the tool. */
+/* Options for one call of the tool only. */
 static bool defaults_refuses(const struct option_row *row)
 {
 	return row->apply == option_apply_help || row->apply == option_apply_version ||
 	       row->apply == option_apply_no_config;
 }
 
-/* "key = value", "key value" or "key", cleaned of blanks and comments; empty: *key is. */
+/* Splits "key = value", "key value" or "key", cleaned of blanks and comments; empty: *key is "". */
 static void defaults_split(char *line, char **key, char **value)
 {
 	char *end;
@@ -127,7 +127,7 @@ static int defaults_read_from(struct options *options, const char *directory)
 
 	if (!text)
 		return 0;
-	/* What options are set to points into it. */
+	/* The options' values point into it. */
 	kept = calloc(1, sizeof(*kept));
 	if (!kept) {
 		free(text);
@@ -149,7 +149,7 @@ int defaults_read(struct options *options)
 	char directory[PATH_MAX];
 	int err = defaults_read_from(options, defaults_system), len;
 
-	/* With capabilities of the file's own the environment is a stranger's. */
+	/* If the file has capabilities of its own, the environment is a stranger's. */
 	if (err || getauxval(AT_SECURE))
 		return err;
 	if (base && *base == '/')

@@ -9,9 +9,9 @@
 #include "user/cli/options.h"
 
 /*
- * Applies what they say to the options of a subcommand, before argv is; what the subcommand does not
- * take is passed over. A file that others may write to, or that is another user's, is not read
- * (logged). 0, or -EINVAL, logged with file and line; -ENOMEM.
+ * Applies the files to the options of a subcommand, before argv; skips options that the subcommand
+ * does not take. Does not read a file that others may write to, or that is another user's (logged).
+ * 0, or -EINVAL, logged with file and line; -ENOMEM.
  */
 int defaults_read(struct options *options);
 

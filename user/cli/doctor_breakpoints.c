@@ -20,12 +20,12 @@ struct breakpoint_look {
 	struct resident *resident;
 	const struct mapping *mapping;
 	struct doctor_breakpoints found;
-	int file; /* what is mapped */
+	int file; /* the mapped file */
 };
 
 #if defined(__x86_64__)
 /*
- * int3, or a nop of five bytes that has become a call: the kernel's uprobes on x86_64
+ * Is it int3, or a nop of five bytes turned into a call? These are the kernel's uprobes on x86_64
  * (arch/x86/kernel/uprobes.c).
  */
 static bool breakpoint_is_at(const uint8_t *memory, const uint8_t *file, size_t left)
@@ -38,7 +38,7 @@ static bool breakpoint_is_at(const uint8_t *memory, const uint8_t *file, size_t 
 	       (memory[0] == 0xe8 && left >= sizeof(nop5) && !memcmp(file, nop5, sizeof(nop5)));
 }
 #else
-/* brk, with any number: aarch64's uprobes and debuggers. */
+/* Is it brk, with any number? aarch64's uprobes and debuggers write that. */
 static bool breakpoint_is_at(const uint8_t *memory, const uint8_t *file, size_t left)
 {
 	uint32_t now, before;
@@ -62,7 +62,7 @@ static void breakpoints_compare(struct breakpoint_look *look, const uint8_t *mem
 	}
 }
 
-/* Pages of code that are the process's own: something has written to them. */
+/* Takes pages of code that are the process's own: something has written to them. */
 static int breakpoints_in_pages(void *ctx, uint64_t start, uint64_t end)
 {
 	_Alignas(8) uint8_t memory[4096], file[4096];
@@ -107,7 +107,7 @@ static int breakpoints_in_mapping(struct breakpoint_look *look, pid_t pid, const
 	return 0;
 }
 
-/* A process that ends meanwhile is none. */
+/* A process that ends meanwhile does not count. */
 static int breakpoints_in_process(void *ctx, pid_t pid)
 {
 	struct breakpoint_look look = {.list = ctx};

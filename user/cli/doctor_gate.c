@@ -12,7 +12,7 @@
 
 #include "user/guard/guard.h"
 
-/* Of the kernel's linux/ptrace.h, which does not go together with the C library's header. */
+/* From the kernel's linux/ptrace.h, which conflicts with the C library's header. */
 #define SUSPEND_SECCOMP (1l << 21)
 
 /* 0 or -errno: may a process be stopped at all, and may its filter of system calls be suspended? */
@@ -46,7 +46,7 @@ static struct seizing doctor_gate_try_seizing(void)
 	return seizing;
 }
 
-/* Why the calls that make a gate cannot be made in a process with a filter of them. */
+/* Why a process with a filter of system calls cannot make the calls for a gate. */
 static const char *doctor_gate_filter_note(int err)
 {
 	if (err == -EINVAL)

@@ -17,8 +17,8 @@
 #include "user/target/usdt_notes.h"
 
 /*
- * What a probe doctor_costs each time, as measured with empty programs on kernel 6.18; docs/performance.md
- * has the figures of a whole run.
+ * The cost of a hit, measured with empty programs on kernel 6.18; docs/performance.md has the
+ * figures of a whole run.
  */
 static const char *const doctor_costs[] = {
 	[PLACE_NOP5] = "lowest (a call, no trap)",
@@ -26,7 +26,7 @@ static const char *const doctor_costs[] = {
 	[PLACE_STEPPED] = "high (a trap and a single step)",
 };
 
-/* Of a probe on a `ret` instruction: x86_64 steps it, aarch64 simulates it. */
+/* Cost of a probe on a `ret` instruction: x86_64 steps it, aarch64 simulates it. */
 #if defined(__x86_64__)
 #define RETURN_COST PLACE_STEPPED
 #else
@@ -74,7 +74,7 @@ static void doctor_print_probe(const struct probe *probe, bool verbose)
 		       (unsigned long long)probe->offset, probe->place.reason);
 }
 
-/* Of a file that tells its allocations itself. True: it does, which has been shown. */
+/* Does the file report its allocations itself? Then shows that. */
 static bool doctor_print_teller(struct object *object, bool verbose)
 {
 	struct provider *provider;

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Prints on standard output which allocators a process has and each probe that would be placed:
- * function, place, instruction, kind and class of cost; with `verbose` also why there. Attaches
+ * Prints on standard output a process's allocators and each probe that would be placed: function,
+ * place, instruction, kind and class of cost. With `verbose` also why it is placed there. Attaches
  * nothing. 0, or -errno (logged) when the process could not be traced.
  */
 int doctor_target(pid_t pid, bool verbose);

@@ -10,7 +10,7 @@
 
 void doctor_try_load(struct doctor_try *out)
 {
-	/* Small maps: how large they may be is another question. */
+	/* Small maps: we do not test how large they may be. */
 	struct trace_options options = {
 		.children = CHILDREN_EXACT,
 		.max_size = UINT64_MAX,

@@ -12,15 +12,15 @@ struct doctor_try {
 };
 
 /*
- * Loads all programs that a watch with verdicts and exact children does, attaches them to nothing and
- * unloads them. Some seconds of processor time at most.
+ * Loads all programs that a watch with verdicts and exact children loads, attaches them to nothing
+ * and unloads them. Some seconds of processor time at most.
  */
 void doctor_try_load(struct doctor_try *out);
 
-/* A line for each thing that is missing, or one that nothing is. */
+/* Prints a line for each missing thing, or one that nothing is missing. */
 void doctor_try_print(const struct doctor_try *tried);
 
-/* The key "try". */
+/* Writes the key "try". */
 void doctor_try_put(struct json *to, const struct doctor_try *tried);
 
 #endif

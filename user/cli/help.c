@@ -9,8 +9,8 @@
 #include "user/cli/options_table.h"
 
 #define HELP_WIDTH    80 /* columns of a screen */
-#define HELP_COLUMN   26 /* where the options' texts begin, if there is room */
-#define HELP_COMMANDS 44 /* where what subcommands do begins */
+#define HELP_COLUMN   26 /* the options' texts begin here, if there is room */
+#define HELP_COMMANDS 44 /* the subcommands' summaries begin here */
 
 /* ---- what is not about options ------------------------------------------------------------ */
 
@@ -148,7 +148,7 @@ static size_t help_put_name(FILE *out, const struct option_row *row, const char 
 	size_t len = 0;
 
 	argument = argument ? argument : "";
-	/* "=fork" is for the long name. */
+	/* "=fork" belongs to the long name. */
 	if (row->letter && *argument != '=')
 		len += (size_t)fprintf(out, "-%c, ", row->letter);
 	return len + (size_t)fprintf(out, "--%s%s%s", row->name,
@@ -156,7 +156,7 @@ static size_t help_put_name(FILE *out, const struct option_row *row, const char 
 				     argument);
 }
 
-/* The text with what {default} and {values} stand for. */
+/* Replaces {default} and {values} in the text. */
 static void help_expand(char *buf, size_t size, const struct option_row *row,
 			const struct command *command, const char *text)
 {
@@ -181,7 +181,10 @@ static void help_expand(char *buf, size_t size, const struct option_row *row,
 	}
 }
 
-/* At column 0, or behind an option that shares its line. Returns where it ends: 0: on a new line. */
+/*
+ * Puts it at column 0, or behind an option that shares its line. Returns where it ends: 0: on a new
+ * line.
+ */
 static size_t help_put_option(FILE *out, const struct option_row *row,
 			      const struct option_text *text, const struct command *command,
 			      size_t column)
@@ -223,7 +226,7 @@ static void help_put_options(FILE *out, const struct command *command, enum help
 	}
 }
 
-/* The pages that explain what the subcommand takes and its own page does not. */
+/* The pages with options of the subcommand that its own page lacks. */
 static unsigned help_pages_elsewhere(const struct command *command)
 {
 	unsigned where = 0;
@@ -271,14 +274,14 @@ static void help_put_elsewhere(FILE *out, const struct command *command)
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* The row that has the option's text: itself, or one that it shares a line with; NULL: none. */
+/* The row that has the option's text: itself, or a row that shares its line; NULL: none. */
 static const struct option_row *help_row_with_text(const struct option_row *row,
 						   const struct command *command)
 {
 	for (; row < option_rows + option_row_count; row++) {
 		const struct option_text *text = option_text_on(row, command->page);
 
-		/* The next one that this command has. */
+		/* The next row that this command has. */
 		if (!(row->commands & command->page))
 			continue;
 		if (!text || !text->with_next)
@@ -288,8 +291,8 @@ static const struct option_row *help_row_with_text(const struct option_row *row,
 }
 
 /*
- * A line each: "-i, --interval TIME", "--attach auto|session|multi|single|usdt", "--check-frees[=N]",
- * and behind a tab what it does, where that is said.
+ * A line each: "-i, --interval TIME", "--attach auto|session|multi|single|usdt",
+ * "--check-frees[=N]". Behind a tab comes its text, if it has one.
  */
 static void help_put_list(FILE *out, const struct command *command)
 {
@@ -348,13 +351,16 @@ static void help_put_page(FILE *out, const struct command *commands, const struc
 		fputs(help_options_heading, out);
 	}
 	help_put_options(out, command, page);
-	/* The topics have the rest of memleakbpf's own. */
+	/* Topics have the other options of memleakbpf itself. */
 	if (page == command->page && page != PAGE_WATCH)
 		help_put_elsewhere(out, command);
 	fprintf(out, "\n%s", text->after);
 }
 
-/* Made in memory first: a page may be larger than the buffer, and only the last write says why it failed. */
+/*
+ * Makes the page in memory first: it may be larger than the buffer, and only the last write says
+ * why it failed.
+ */
 int help_print(FILE *out, const struct command *commands, const struct command *command,
 	       enum help_page page)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Starting a command that waits before its exec until its probes are in place. */
+/* Starts a command that waits before its exec until its probes are in place. */
 #ifndef MEMLEAKBPF_CLI_LAUNCH_H
 #define MEMLEAKBPF_CLI_LAUNCH_H
 
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/* What the tool changes for itself and a command must get back. */
+/* Settings that the tool changes for itself, and that a command must get back. */
 struct launch_environment {
 	sigset_t mask;
 	struct rlimit files;
@@ -20,9 +20,9 @@ struct launch {
 };
 
 /*
- * Forks a child with our environment, standard streams and the given signal mask and limits, which
- * then waits. 0 or -errno, logged. When we die first, the child goes away without having started
- * the command.
+ * Forks a child with our environment, standard streams and the given signal mask and limits; the
+ * child then waits. 0 or -errno, logged. When we die first, the child goes away without having
+ * started the command.
  */
 int launch_prepare(const char *path, char *const argv[], const struct launch_environment *env,
 		   struct launch *out);

@@ -9,9 +9,9 @@
 #include "user/cli/help.h"
 
 /*
- * Whoever starts us with one of 0, 1 and 2 closed would have messages written into the first file
- * that we open, a recording for instance. What is put there refuses to be used, and a command that
- * we start finds it closed, too.
+ * If our caller has closed one of 0, 1 and 2, messages would go into the first file that we open, a
+ * recording for instance. The descriptor put there refuses to be used, and a command that we start
+ * finds it closed, too.
  */
 static int reserve_standard_descriptors(void)
 {
@@ -24,7 +24,7 @@ static int reserve_standard_descriptors(void)
 	return 0;
 }
 
-/* The exit status. That a reader has had enough (`| head`) needs no message. */
+/* The exit status. A reader that has had enough (`| head`) needs no message. */
 static int printed(int err)
 {
 	if (err && err != -EPIPE)

@@ -47,7 +47,7 @@ static size_t options_edit_distance(const char *a, const char *b)
 	return row[b_len];
 }
 
-/* What a word was probably meant to be: begin with the farthest that counts as near. */
+/* The word's likely meaning: begins with the farthest distance that counts as near. */
 struct nearest {
 	const char *word, *name;
 	size_t distance;
@@ -57,7 +57,7 @@ static struct nearest options_nearest_to(const char *word)
 {
 	size_t limit = MAX_DISTANCE + 1;
 
-	/* To short words nearly everything is near. */
+	/* For short words nearly everything is near. */
 	if (limit > strlen(word) / 3 + 1)
 		limit = strlen(word) / 3 + 1;
 	return (struct nearest){.word = word, .distance = limit};
@@ -76,7 +76,7 @@ static void options_try_near(struct nearest *nearest, const char *name)
 	nearest->name = name;
 }
 
-/* The option that was probably meant, or NULL. `word` has no dashes. */
+/* The likely option, or NULL. `word` has no dashes. */
 static const char *options_nearest(const char *word, const struct command *command)
 {
 	struct nearest nearest = options_nearest_to(word);
@@ -88,7 +88,7 @@ static const char *options_nearest(const char *word, const struct command *comma
 	return nearest.name;
 }
 
-/* The subcommand, likewise. */
+/* The likely subcommand, or NULL. */
 static const char *options_nearest_command(const char *word, const struct command *commands)
 {
 	struct nearest nearest = options_nearest_to(word);
@@ -101,8 +101,8 @@ static const char *options_nearest_command(const char *word, const struct comman
 }
 
 /*
- * The options that begin with the word, for a message: "--min-size, --mmap"; empty when there are
- * none.
+ * Lists the options that begin with the word, for a message: "--min-size, --mmap"; empty when there
+ * are none.
  */
 static void options_list_matching(const char *word, const struct command *command, char *list,
 				  size_t size)
@@ -128,8 +128,10 @@ struct options_tables {
 
 static void options_getopt_tables(struct options_tables *tables, const struct command *command)
 {
-	/* '+': the first word that is no option ends them, so that COMMAND keeps its own; files may
-	 * stand anywhere. ':': a missing value is told apart from an unknown option. */
+	/*
+	 * '+': the first word that is no option ends the options, so that COMMAND keeps its own;
+	 * files may stand anywhere. ':': tells a missing value from an unknown option.
+	 */
 	char *s = stpcpy(tables->shorts, command->words == WORDS_FILES ? ":" : "+:");
 
 	memset(tables->longs, 0, sizeof(tables->longs));
@@ -298,7 +300,7 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 		log_error("--: a COMMAND must follow; e.g. memleakbpf -- ls -l");
 		return -EINVAL;
 	}
-	/* "top nginx": whom else could it mean? */
+	/* "top nginx" can only mean that process. */
 	if (command->page & PAGE_TOP && !options->values.pids.count &&
 	    !options->values.names.count && optind + 1 == argc)
 		return option_apply_targets(options_row_of('p'), options, "-p", word);
@@ -311,7 +313,7 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 		log_error("'': an empty COMMAND; give the program to run after --");
 		return -EINVAL;
 	}
-	/* Without -- a slip is likelier than a program of that name. */
+	/* Without -- a typing error is likelier than a program of that name. */
 	if (!dashes && word[strspn(word, "0123456789,")] == '\0') {
 		if (options->values.pids.count)
 			log_error("'%s': looks like one more PID; separate them by commas, e.g. "
@@ -342,7 +344,7 @@ static int options_read_words(const struct command *commands, int argc, char *ar
 
 /* ---- public ------------------------------------------------------------------------------- */
 
-/* Of all rows: a subcommand's struct may have more than it has options for. */
+/* Sets those of all rows: a subcommand's struct may have more members than it has options. */
 static int options_set_presets(struct options *options)
 {
 	int err = 0;
@@ -381,7 +383,7 @@ void options_free(const struct options *options)
 	free((void *)options);
 }
 
-/* From argv; with `defaults`, of files first. 0 and *out (options_free). */
+/* Reads argv; with `defaults`, files first. 0 and *out (options_free). */
 static int options_make(const struct command *command, int argc, char *argv[], bool defaults,
 			struct options **out)
 {
@@ -404,7 +406,10 @@ static int options_make(const struct command *command, int argc, char *argv[], b
 	return 0;
 }
 
-/* "help" and "version" as options, and "run" for what is run without it. argv is the caller's own. */
+/*
+ * Turns "help" and "version" into options, and drops "run", which is the default. argv is the
+ * caller's own.
+ */
 static void options_rewrite_word(const struct command *commands, int *argc, char *argv[])
 {
 	static char help[] = "--help", version[] = "--version";
@@ -442,7 +447,7 @@ int options_parse(const struct command *commands, int argc, char *argv[],
 	} else {
 		command = &commands[0];
 	}
-	/* Whether files are to be read is known only then. */
+	/* Only the first reading says whether files are to be read. */
 	err = options_make(command, argc, argv, false, &options);
 	if (err)
 		return err;

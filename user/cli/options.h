@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The command line: argv to the const struct of a subcommand. What an option is stands in one row
- * of options_table.c; options.c reads argv by the rows into struct option_values; the subcommand's
+ * The command line: from argv to the const struct of a subcommand. Each option is one row of
+ * options_table.c. By these rows options.c reads argv into struct option_values. The subcommand's
  * check (options_check.c) refuses what does not go together and makes the subcommand's own struct.
  */
 #ifndef MEMLEAKBPF_CLI_OPTIONS_H
@@ -19,7 +19,7 @@
 
 struct options;
 
-/* The pages of --help, as bits. One is each subcommand's, and stands for it in tables. */
+/* The pages of --help, as bits. Each subcommand has one, which stands for it in tables. */
 enum help_page {
 	PAGE_WATCH = 1u << 0, /* without a word: -p PID, or COMMAND */
 	PAGE_RECORD = 1u << 1,
@@ -29,7 +29,7 @@ enum help_page {
 	PAGE_DOCTOR = 1u << 5,
 	PAGE_INSPECT = 1u << 6,
 	PAGE_TOP = 1u << 7,
-	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's as a list, for programs */
+	PAGE_OPTIONS = 1u << 8, /* --help=options: a subcommand's options as a list, for programs */
 	/* --help=TOPIC: the options of watch, run and record are too many for one screen */
 	PAGE_SELECT = 1u << 9,
 	PAGE_LEAKS = 1u << 10,
@@ -38,7 +38,7 @@ enum help_page {
 	PAGE_SCOPES = 1u << 13,
 	PAGE_STACKS = 1u << 14,
 	PAGE_PROBES = 1u << 15,
-	/* the same of the survey's */
+	/* likewise, for the survey's */
 	PAGE_KEEP = 1u << 16,
 	PAGE_SERVE = 1u << 17,
 };
@@ -48,7 +48,7 @@ enum help_page {
 	 PAGE_PROBES)
 #define PAGES_SURVEY_TOPICS (PAGE_KEEP | PAGE_SERVE)
 
-/* What may stand beside the options. */
+/* Words beside the options. */
 enum command_words {
 	WORDS_NONE,
 	WORDS_COMMAND, /* COMMAND [ARG…] behind them */
@@ -67,7 +67,7 @@ struct inspect_config {
 	char *const *files; /* cores */
 	size_t file_count;
 	struct symbolizer_options symbols;
-	const char *sysroot; /* where the files of a core's process are; NULL: here */
+	const char *sysroot; /* the directory with the files of a core's process; NULL: here */
 	struct pace_config pace;
 	struct verdict_config verdict;
 	int error_exitcode; /* if a block is lost; 0: not given */
@@ -80,7 +80,7 @@ struct top_config {
 	struct survey_config survey;
 };
 
-/* A subcommand's own: which one is there is known to its check and to its run. */
+/* A subcommand's own config: its check and its run know which one. */
 union command_config {
 	struct watch_config watch;   /* watch, run, record */
 	struct replay_config replay; /* report, diff */
@@ -94,12 +94,12 @@ union command_config {
 struct command {
 	const char *name;    /* as typed: "doctor"; NULL: no word */
 	const char *summary; /* one line of --help */
-	enum help_page page; /* an option whose row has this bit is taken */
+	enum help_page page; /* it takes options whose row has this bit */
 	enum command_words words;
-	enum export_use formats; /* those that -f may name */
+	enum export_use formats; /* the formats that -f may name */
 	/*
-	 * Refuses what does not go together, and makes options->config of options->values. 0, or
-	 * -EINVAL with one line logged. The functions options_check_…() are made for this.
+	 * Refuses what does not go together, and makes options->config of options->values: the
+	 * functions options_check_…(). 0, or -EINVAL with one line logged.
 	 */
 	int (*check)(struct options *options);
 	/* the exit status; never called by this module */
@@ -112,7 +112,7 @@ enum options_action {
 	ACTION_VERSION, /* print MEMLEAKBPF_VERSION, exit 0 */
 };
 
-/* Where the options' values are kept while argv is read: whatever any subcommand's struct has. */
+/* The options' values while argv is read: all that any subcommand's struct has. */
 struct option_values {
 	struct pid_list pids;
 	struct string_list names; /* -p NAME, copied */
@@ -139,7 +139,7 @@ struct option_values {
 	bool try_load;
 };
 
-/* What defaults were read from: a list. */
+/* The texts of defaults' files: a list. */
 struct options_text {
 	struct options_text *next;
 	char *text;
@@ -151,23 +151,23 @@ struct options {
 	enum options_action action;
 	enum help_page help_page; /* of ACTION_HELP */
 	int verbose;		  /* number of -v */
-	bool no_config;		  /* defaults are not read from files */
+	bool no_config;		  /* reads no defaults from files */
 	struct options_text *texts;
 	union command_config config;
 
 	/* For options_check_…() and options_free(). */
 	struct option_values values;
-	bool given[sizeof(struct option_values)]; /* [offset of a value]: by an option */
+	bool given[sizeof(struct option_values)]; /* [offset of a value]: an option has set it */
 };
 
-/* Was an option given that sets this member of struct option_values, or does its preset stand? */
+/* Did an option set this member of struct option_values? False: its preset stands. */
 #define OPTION_GIVEN(options, member) ((options)->given[offsetof(struct option_values, member)])
 
 /*
  * Reads argv. `commands` ends with a row without check and run and name (all zero); it must outlive
- * *out, and so must argv. 0 and *out (options_free); -EINVAL when argv makes no sense, -ENOMEM: one
- * line that names option, value and remedy has been logged. The exit status for -EINVAL is
- * EXIT_STATUS_USAGE. Not reentrant: getopt_long(3) is not.
+ * *out, and so must argv. 0 and *out (options_free); -EINVAL when argv makes no sense, -ENOMEM. One
+ * logged line names option, value and remedy. The exit status for -EINVAL is EXIT_STATUS_USAGE. Not
+ * reentrant: getopt_long(3) is not.
  */
 int options_parse(const struct command *commands, int argc, char *argv[],
 		  const struct options **out);

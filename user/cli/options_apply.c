@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What options do with their values. */
+/* Applies options to their values. */
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
@@ -22,7 +22,7 @@ static int option_refuse(const struct option_row *row, const char *shown, const 
 	return -EINVAL;
 }
 
-/* Of the type that the row's macro in options_table.c has checked. */
+/* The row's macro in options_table.c has checked its type. */
 static void *option_field(const struct option_row *row, struct options *options)
 {
 	return (char *)&options->values + row->field;
@@ -77,7 +77,7 @@ int option_apply_count(const struct option_row *row, struct options *options, co
 	return 0;
 }
 
-/* By the first `len` characters of `name`. NULL: there is none. */
+/* Finds the choice with the first `len` characters of `name`. NULL: there is none. */
 static const struct option_choice *option_choice_named(const struct option_row *row,
 						       const char *name, size_t len)
 {
@@ -99,7 +99,7 @@ int option_apply_choice(const struct option_row *row, struct options *options, c
 	return 0;
 }
 
-/* Some of them, as bits: "a,b". */
+/* Takes several choices, as bits: "a,b". */
 int option_apply_choices(const struct option_row *row, struct options *options, const char *shown,
 			 const char *value)
 {
@@ -198,7 +198,7 @@ static bool option_all_pids(const char *word, size_t len)
 	return !err;
 }
 
-/* A PID has digits alone; a name may hold some, but not begin with one. */
+/* Is it a name? A PID has digits alone; a name may hold some, but not begin with one. */
 static bool option_is_name(const char *word, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -220,7 +220,7 @@ static int option_apply_target(const struct option_row *row, struct options *opt
 		return option_apply_pids(row, options, shown, word) ? -EINVAL : 0;
 	err = option_append(&options->values.names, word);
 	if (!err)
-		word = NULL; /* the list's */
+		word = NULL; /* the list owns it */
 	return err;
 }
 
@@ -230,10 +230,10 @@ int option_apply_targets(const struct option_row *row, struct options *options, 
 	const char *word = value;
 	int err = 0;
 
-	/* Of recordings processes are named by number. */
+	/* Recordings know processes by number. */
 	if (!(options->command->page & (PAGE_WATCH | PAGE_RECORD | PAGE_TOP | PAGE_INSPECT)))
 		return option_apply_pids(row, options, shown, value);
-	/* One that is wrong is told with the whole. */
+	/* A wrong one is reported with the whole list. */
 	for (; !err; word++) {
 		size_t len = strcspn(word, ",");
 
@@ -283,7 +283,7 @@ int option_apply_scope(const struct option_row *row, struct options *options, co
 	return option_add_string(row, options, value);
 }
 
-/* Kept as it is written: keep_filter_parse(). */
+/* Kept as written: keep_filter_parse(). */
 int option_apply_keep(const struct option_row *row, struct options *options, const char *shown,
 		      const char *value)
 {
@@ -319,7 +319,7 @@ int option_apply_children(const struct option_row *row, struct options *options,
 int option_apply_leak_only(const struct option_row *row, struct options *options, const char *shown,
 			   const char *value)
 {
-	/* Not for those that read recordings: one has its verdicts, or has none. */
+	/* Not for readers of recordings: a recording has its verdicts, or has none. */
 	options->values.verdict.wanted = true;
 	return option_apply_true(row, options, shown, value);
 }
@@ -327,7 +327,7 @@ int option_apply_leak_only(const struct option_row *row, struct options *options
 int option_apply_usable(const struct option_row *row, struct options *options, const char *shown,
 			const char *value)
 {
-	/* The allocators' books are read in the copy of the process's memory that a verdict takes. */
+	/* We read the allocators' books in the copy of memory that a verdict takes. */
 	options->values.verdict.wanted = true;
 	return option_apply_true(row, options, shown, value);
 }
@@ -335,7 +335,7 @@ int option_apply_usable(const struct option_row *row, struct options *options, c
 int option_apply_inspect(const struct option_row *row, struct options *options, const char *shown,
 			 const char *value)
 {
-	/* It is one copy for both. */
+	/* One copy serves both. */
 	options->values.verdict.wanted = true;
 	return option_apply_true(row, options, shown, value);
 }
@@ -379,7 +379,7 @@ int option_apply_time(const struct option_row *row, struct options *options, con
 
 	*time = (struct replay_time){.given = true};
 	if (row->choices && option_choice_named(row, value, strlen(value))) {
-		/* No snapshot is too late to know it. */
+		/* Any snapshot may have it. */
 		*time = (struct replay_time){
 			.given = true, .peak = true, .absolute = true, .ns = UINT64_MAX};
 		return 0;
@@ -427,7 +427,7 @@ int option_apply_regex(const struct option_row *row, struct options *options, co
 	return option_apply_text(row, options, shown, value);
 }
 
-/* A name, or a number that need not have one (those of containers have none here). */
+/* Takes a name, or a number that need not have a name (containers' users have none here). */
 int option_apply_user(const struct option_row *row, struct options *options, const char *shown,
 		      const char *value)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What does not go together, and the structs that the subcommands get. */
+/* Refuses what does not go together, and makes the subcommands' structs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "user/cli/options_names.h"
 #include "user/guard/guard_stub.h"
 
-/* What `top` has where it is not given. */
+/* Defaults of `top`. */
 #define TOP_SURVEY_INTERVAL_NS (2 * NS_PER_S)
 #define TOP_SURVEY_SAMPLE      (64u << 10)
 #define TOP_STACKS	       10
 
-/* Of processes that are sampled all the time: what costs a nanosecond a call. */
+/* For processes that are sampled all the time: it costs a nanosecond a call. */
 #define KEEP_SAMPLE (512u << 10)
 
 static int check_target(const struct option_values *values)
@@ -40,7 +40,7 @@ static int check_target(const struct option_values *values)
 	return 0;
 }
 
-/* What a target tells is what it has sampled, and not more. */
+/* A target that reports its allocations itself reports its own samples only. */
 static int check_usdt(const struct option_values *values)
 {
 	const struct trace_config *trace = &values->trace;
@@ -60,7 +60,7 @@ static int check_usdt(const struct option_values *values)
 	return -EINVAL;
 }
 
-/* --inspect: what it says has to have a place in the output, and what it counts has to be blocks. */
+/* --inspect: the output must have a place for it, and it must count blocks. */
 static int check_inspecting(const struct option_values *values)
 {
 	const struct exporter_format *format = values->show.format;
@@ -80,7 +80,7 @@ static int check_inspecting(const struct option_values *values)
 	return 0;
 }
 
-/* What is ranked by must be known. */
+/* Keeps the figures that the order needs. */
 static void check_sort_figures(struct option_values *values)
 {
 	struct figures_kept *figures = &values->trace.figures;
@@ -91,7 +91,7 @@ static void check_sort_figures(struct option_values *values)
 	figures->sizes |= values->trace.group_sizes;
 }
 
-/* What is asked of a block itself is not known of rows. */
+/* Rows do not know what is asked of single blocks. */
 static int check_group(const struct option_values *values)
 {
 	if (!values->trace.group_sizes || (!values->verdict.wanted && !values->trace.older_ns))
@@ -260,7 +260,7 @@ int options_check_watch(struct options *options)
 {
 	struct option_values *values = &options->values;
 
-	/* A command that is run is reported at its end; -n asks for snapshots before that. */
+	/* A command is reported at its end; -n asks for earlier snapshots. */
 	if (values->argv && !values->pace.count && !OPTION_GIVEN(options, pace.interval_ns))
 		values->pace.interval_ns = 0;
 	return check_make_watch(options);
@@ -286,7 +286,7 @@ static struct survey_config check_survey_config(const struct option_values *valu
 	};
 }
 
-/* What one process and the survey do not share, and was given for the wrong one. */
+/* Refuses options of the survey for one process, and the other way round. */
 static int check_top_options(const struct options *options)
 {
 	bool by_name = options->values.names.count > 0;
@@ -295,7 +295,7 @@ static int check_top_options(const struct options *options)
 		bool given;
 		const char *name;
 	} rows[] = {
-		/* Of those that have a name these choose one. */
+		/* With a name these choose one process. */
 		{by_pid && OPTION_GIVEN(options, scope.cgroup), "--cgroup"},
 		{by_pid && OPTION_GIVEN(options, scope.container), "--container"},
 		{by_pid && OPTION_GIVEN(options, scope.unit), "--unit"},
@@ -320,7 +320,7 @@ static int check_top_options(const struct options *options)
 	return 0;
 }
 
-/* As the survey has them, where they are not given. */
+/* Sets the survey's defaults. */
 static void check_top_survey(struct options *options)
 {
 	struct option_values *values = &options->values;
@@ -347,7 +347,7 @@ int options_check_top(struct options *options)
 	values->show.format = export_find_format("text"); /* of a stack's page */
 	values->show.top = TOP_STACKS;
 	values->trace.children = CHILDREN_NONE;
-	/* Of each verdict nothing is hidden: who looks decides. */
+	/* Hides nothing of a verdict: the viewer decides. */
 	values->filter.default_suppressions = false;
 	if (!values->pids.count && !values->names.count)
 		check_top_survey(options);
@@ -508,7 +508,7 @@ int options_check_doctor(struct options *options)
 	return 0;
 }
 
-/* A slip is likelier than a file of that name. */
+/* A typing error is likelier than a file of that name. */
 static bool check_looks_like_pid(const char *word)
 {
 	return *word && word[strspn(word, "0123456789,")] == '\0';
@@ -564,13 +564,13 @@ int options_check_inspect(struct options *options)
 			  "growth");
 		return -EINVAL;
 	}
-	/* Into a file goes what report and diff read, unless another format is asked for. */
+	/* A file gets the format that report and diff read, unless another is asked for. */
 	if (values->show.output && !OPTION_GIVEN(options, show.format))
 		values->show.format = &export_recording;
-	/* Who looks again wants to know what grows. */
+	/* With several looks the user wants to see growth. */
 	if (OPTION_GIVEN(options, pace.interval_ns) && !OPTION_GIVEN(options, show.sort))
 		values->show.sort = RANK_GROWTH;
-	/* Without an interval, a count or a time it is one look. */
+	/* One look, without an interval, a count or a time. */
 	if (!OPTION_GIVEN(options, pace.interval_ns) && !values->pace.count &&
 	    !values->pace.duration_ns)
 		values->pace = (struct pace_config){.count = 1};

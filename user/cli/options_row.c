@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a row says. */
+/* Reads the rows. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The options: each is one row. Pages of --help have them in this order. */
+/* The options: each is one row. Pages of --help keep this order. */
 #include "user/cli/options_table.h"
 
 #include "bpf/abi.h"
@@ -19,7 +19,7 @@ static const char expected_time[] =
 	"is not a time; give one since the recording's beginning (90s, 5m, 0) or a date "
 	"(2026-01-02T03:04:05, with Z for UTC)";
 
-/* A time has no name, but for one. */
+/* One time has a name. */
 static const struct option_choice at_choices[] = {
 	{"peak", true},
 	{NULL, 0},
@@ -120,8 +120,8 @@ static const struct option_choice children_choices[] = {
 #define EVERYONE (TRACED | OFFLINE | SURVEY | INSPECT | PAGE_DOCTOR)
 
 /*
- * What applies the value, and the member of struct option_values that it goes into: these compile
- * only for a member of the right type.
+ * The function that applies the value, and the value's member of struct option_values: these
+ * compile only for a member of the right type.
  */
 #define MEMBER(m) (((struct option_values *)0)->m)
 #define VALUE(function, type, m)                     \

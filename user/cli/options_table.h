@@ -14,29 +14,29 @@ struct option_choice {
 };
 
 /*
- * What some pages of --help say of an option. {default} and {values} stand for its preset and for
- * the names of its values.
+ * An option's text on some pages of --help. {default} and {values} stand for its preset and for the
+ * names of its values.
  */
 struct option_text {
-	unsigned pages; /* enum help_page; 0: none, the list ends */
+	unsigned pages; /* enum help_page; 0: the list ends */
 	const char *text;
-	const char *argument; /* where it is another than the row's: "=fork" */
-	const char *preset;   /* where it is another than the row's */
+	const char *argument; /* if it differs from the row's: "=fork" */
+	const char *preset;   /* if it differs from the row's */
 	bool with_next;	      /* no text: it stands on one line with the page's next option */
 };
 
 #define OPTION_TEXTS_MAX 6
 
 /*
- * Takes an option's value: `value` is its text, NULL where the row has no argument; `shown` is the
+ * Takes an option's value: `value` is its text, NULL where the row has no argument. `shown` is the
  * option as the user wrote it. 0, -ENOMEM or -EINVAL, logged.
  */
 typedef int option_apply_fn(const struct option_row *row, struct options *options,
 			    const char *shown, const char *value);
 
 /*
- * An option. What its subcommand's page of --help does not say of it is said on the pages of
- * `memleakbpf --help`, and is so for all that take it.
+ * An option. If its subcommand's page of --help lacks it, the pages of `memleakbpf --help` have it,
+ * and hold for all subcommands that take it.
  */
 struct option_row {
 	const char *name; /* long name */
@@ -48,10 +48,10 @@ struct option_row {
 	size_t field, size; /* of the value in struct option_values */
 	uint64_t min, max;  /* of a number */
 	const struct option_choice *choices;
-	const char *preset;   /* where the option is not given: as if it had been with this */
+	const char *preset;   /* the value when the option is not given */
 	uint64_t initial;     /* likewise, where no text says it: the number, or the flag */
 	const char *variable; /* likewise, a flag: is set if this environment variable is */
-	const char *bare;     /* the value where the argument is left out */
+	const char *bare;     /* the value when the argument is left out */
 	const char *expected; /* "is not a duration; give e.g. 10" */
 	/* Subcommands for which it makes no sense, and why: "diff shows what changed; …". */
 	unsigned refused_by;
@@ -67,28 +67,28 @@ extern const size_t option_row_count;
 bool option_needs_value(const struct option_row *row);
 bool option_may_have_value(const struct option_row *row);
 
-/* What the page says, or, where it does not, what those of `memleakbpf --help` say; or NULL. */
+/* The page's text; without one, that of the pages of `memleakbpf --help`; or NULL. */
 const struct option_text *option_text_on(const struct option_row *row, enum help_page page);
 
-/* For the subcommand of this page, as text; NULL: there is none. */
+/* The preset for the subcommand of this page, as text; NULL: there is none. */
 const char *option_preset(const struct option_row *row, enum help_page page);
 
 #define OPTION_VALUES_MAX 128
 
 /*
- * The names of the values that the option can have for this subcommand, with `between` between, and
- * `last` before the last one: "a, b or c". Returns buf; empty when they have no names.
+ * The names of the values that the option can have for this subcommand: "a, b or c". `between`
+ * stands between them, and `last` before the last one. Returns buf; empty when they have no names.
  */
 char *option_list_values(char buf[static OPTION_VALUES_MAX], const struct option_row *row,
 			 const struct command *command, const char *between, const char *last);
 
-/* Sets the value to what it is where no option is given. 0 or -errno, logged. */
+/* Sets the option's preset. 0 or -errno, logged. */
 int option_apply_preset(const struct option_row *row, struct options *options);
 
 /* Sets the row's value: an integer or bool of any size. */
 void option_set_number(const struct option_row *row, struct options *options, uint64_t number);
 
-/* What options do (options_apply.c). Those for numbers fit fields of each size. */
+/* Functions that apply options (options_apply.c). Those for numbers fit fields of each size. */
 option_apply_fn option_apply_duration, option_apply_size, option_apply_count, option_apply_choice,
 	option_apply_choices, option_apply_text, option_apply_true, option_apply_false,
 	option_apply_strings, option_apply_pids, option_apply_targets, option_apply_alloc_fn,
