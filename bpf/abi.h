@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the BPF programs and user space agree on: the keys and values of the shared maps, the
- * records in the ring buffer, the probe cookie. Fixed-width types only; every struct's size is
- * asserted so that both sides see the same layout.
+ * The contract between the BPF programs and user space: keys and values of the shared maps, records
+ * in the ring buffer, the probe cookie. Fixed-width types only; every struct's size is asserted so
+ * that both sides see the same layout.
  */
 #ifndef MEMLEAKBPF_BPF_ABI_H
 #define MEMLEAKBPF_BPF_ABI_H
@@ -13,8 +13,8 @@
 #define ABI_MAX_FRAMES	128 /* pcs in one stack, the probe's own place included */
 #define ABI_MAX_PENDING 4   /* allocator calls of one thread under way on different stacks */
 /*
- * Rows for what is kept of each target in arrays. A target's row is its id modulo this, and belongs
- * to it alone: ids come from bpf/number.h, which gives out one whose row is free.
+ * Rows of the arrays with a row for each target. A target's row is its id modulo this, and belongs
+ * to it alone: bpf/number.h gives out an id only if its row is free.
  */
 #define ABI_TARGET_SLOTS 16384
 #define ABI_NO_SLOT	 0xffffffffu
@@ -31,13 +31,12 @@ union probe_cookie {
 		uint8_t count_arg;
 		uint8_t ptr_arg;
 		/*
-		 * may call another probed function: its return is wanted even when it is not
-		 * recorded
+		 * may call another probed function: its return is wanted even if it is not recorded
 		 */
 		uint8_t nests;
 		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
 		uint8_t family; /* enum alloc_family */
-		/* a C++ operator: allocates one block, which it returns, and nothing beside it */
+		/* a C++ operator: allocates the one block that it returns, and no other */
 		uint8_t one_block;
 	};
 	struct {
@@ -49,7 +48,7 @@ union probe_cookie {
 		uint8_t scope_op;
 		uint8_t scope_tail; /* the probe is on a jump to another function: SCOPE_TAIL */
 		uint16_t scope_function; /* OP_SCOPE: number of the function, */
-		uint32_t scope_tag;	 /* and the row of `scope_tags` that says what its tag is */
+		uint32_t scope_tag;	 /* and the row of `scope_tags` that describes its tag */
 	};
 	struct {
 		uint8_t usdt_op, usdt_reserved[3];
@@ -59,8 +58,8 @@ union probe_cookie {
 _Static_assert(sizeof(union probe_cookie) == 8, "a cookie is 64 bits");
 
 /*
- * The cookie of a probe that is told what happens (bpf/told.h): enum alloc_op, and above it the
- * address in the process that stacks begin at. Addresses have less than 56 bits on both machines.
+ * The cookie of a gate's probe (bpf/told.h): enum alloc_op, and above it the address in the process
+ * at which stacks begin. Addresses have less than 56 bits on both machines.
  */
 static inline union probe_cookie told_cookie(uint8_t op, uint64_t pc)
 {
@@ -78,14 +77,14 @@ static inline uint8_t told_cookie_op(union probe_cookie cookie)
 }
 
 /*
- * Stands in the programs of bpf/old.bpf.c where a cookie goes; one itself, of a probe that does
- * much, so that loading them shows something.
+ * Marks the cookie's place in the programs of bpf/old.bpf.c. It is a valid cookie, of a probe that
+ * does much, so that loading them shows something.
  */
 #define ABI_FIXED_COOKIE      0x6b6d010103010203ull
 #define ABI_FIXED_COOKIE_TEXT "0x6b6d010103010203"
 
 /*
- * The counters of one (target, stack); one row of the `counters` array, which user space maps and
+ * The counters of one (target, stack): a row of the array `counters`, which user space maps and
  * reads without system calls. Under sampling bytes are estimates and counts have 16 fractional
  * bits.
  */
@@ -98,23 +97,23 @@ struct stack_counters {
 };
 _Static_assert(sizeof(struct stack_counters) == 40, "ABI");
 
-/* Who owns a counter slot; row of `slot_info`, written once before the slot is used. */
+/* The owner of a counter slot: a row of `slot_info`, written once before the slot is used. */
 struct slot_info {
 	uint64_t stack_id;  /* 0: allocations whose stack could not be recorded */
 	uint32_t target_id; /* 0: free slot */
 	uint8_t end;	    /* enum stack_end */
 	/*
-	 * its blocks are weighed by the target: bytes are estimates, counts have 16 fractional bits,
-	 * and there is no variance
+	 * the target weighs its blocks: bytes are estimates, counts have 16 fractional bits, and
+	 * there is no variance
 	 */
 	uint8_t weighed;
 	uint8_t arena;	 /* its blocks are a runtime's arenas: struct pool_row */
-	uint8_t managed; /* 1: it is one of shared.managed_slots */
+	uint8_t managed; /* 1: counts as one of shared.managed_slots */
 };
 _Static_assert(sizeof(struct slot_info) == 16, "ABI");
 
 /*
- * Ages found by the walk over the live map, one row per slot; user space clears it before each
+ * Ages found by the walk over the live map, one row per slot. User space clears it before each
  * walk.
  */
 struct slot_age {
@@ -126,23 +125,26 @@ _Static_assert(sizeof(struct slot_age) == 24, "ABI");
 
 struct target_stats {
 	uint64_t unknown_frees;
-	uint64_t nested;   /* allocator calls inside another one: owned by the outer call */
-	uint64_t swept_id; /* set by user space: this target has ended and its blocks may go */
+	uint64_t nested; /* allocator calls inside another one: owned by the outer call */
+	/* set by user space: this target has ended and its blocks may be removed */
+	uint64_t swept_id;
 	/*
-	 * when it last went on after it had been held at its start (bpf/hold.h), or after loading
-	 * libraries (bpf/loaded.bpf.c); 0: has not done so
+	 * when it last went on after a hold at its start (bpf/hold.h), or for loaded libraries
+	 * (bpf/loaded.bpf.c); 0: never
 	 */
 	uint64_t loaded_ns;
 	/*
 	 * Set by user space: the thread by whose memory the kernel finds the process for probes
-	 * (user/trace/anchor.h), whose end is told; 0: the main thread.
+	 * (user/trace/anchor.h); its end is told. 0: the main thread.
 	 */
 	uint64_t anchor;
-	uint64_t
-		anchor_ended; /* 1: such a thread has ended, and probes may have missed something since */
-	/* TARGET_TELLS: bytes between its samples in the mean, by their weights; 0: none so far */
+	uint64_t anchor_ended; /* 1: it has ended, and probes may have missed something since */
+	/* TARGET_TELLS: mean bytes between its samples, by their weights; 0: none so far */
 	uint64_t tells_every;
-	/* With config.sample_levels: how many there have been, and how many of their blocks are live. */
+	/*
+	 * With config.sample_levels: how many samples there were, and how many of their blocks are
+	 * live.
+	 */
 	uint64_t samples, live_samples;
 	uint64_t walks; /* of stacks that the thread did not remember */
 	uint64_t lost[LOST_CAUSES];
@@ -159,19 +161,19 @@ _Static_assert(sizeof(struct live_key) == 16, "ABI");
 struct live_value {
 	uint64_t size;
 	uint32_t slot;
-	/* the kernel's ticks, low 32 bits: read in no time, bpf_ktime_get_ns() takes 35 ns */
+	/* the kernel's ticks, low 32 bits: reading them takes no time, bpf_ktime_get_ns() 35 ns */
 	uint32_t time;
 	/*
-	 * how many bytes it stands for, as the target has said (TARGET_TELLS); 0: as its size and
-	 * the rate of sampling have it. With the map's own 72 bytes an entry takes 96 either way.
-	 * With --scope, of a block that has no such weight, the call that it was born in: the mark of
-	 * bpf/scope_abi.h, whose highest bit is set. With config.sample_levels, of a sample of a gate, LIVE_LEVEL_MARK
+	 * How many bytes it stands for, by the target (TARGET_TELLS); 0: by its size and the
+	 * sampling rate. With the map's own 72 bytes an entry takes 96 either way. With --scope, a
+	 * block without such a weight has here the call of its birth: the mark of bpf/scope_abi.h,
+	 * whose highest bit is set. With config.sample_levels, a gate's sample has LIVE_LEVEL_MARK
 	 * and its level.
 	 */
 	uint64_t weighed;
 };
 #define LIVE_LEVEL_MARK (1ull << 63)
-#define LIVE_LEVEL_MAX	10 /* as user/gate/stub_layout.h has it */
+#define LIVE_LEVEL_MAX	10 /* as in user/gate/stub_layout.h */
 _Static_assert(sizeof(struct live_value) == 24, "ABI");
 
 /* A block that was freed: a record of `noted_frees`. */
@@ -184,7 +186,7 @@ _Static_assert(sizeof(struct noted_free) == 32, "ABI");
 struct stack_key {
 	uint64_t stack_id;
 	uint32_t target_id;
-	uint32_t scope; /* --scope: the node of bpf/scope_abi.h that it is in; 0: none */
+	uint32_t scope; /* --scope: its node of bpf/scope_abi.h; 0: none */
 };
 _Static_assert(sizeof(struct stack_key) == 16, "ABI");
 
@@ -193,14 +195,14 @@ struct target_info {
 	uint32_t id;
 	uint32_t flags;	 /* TARGET_* */
 	uint32_t leaver; /* the thread that ends it; 0: none so far */
-	uint32_t victim; /* the kernel has chosen it to be killed for want of memory */
+	uint32_t victim; /* the kernel has chosen it to be killed, as memory ran out */
 };
 #define TARGET_FOLLOW 1u /* forked children become targets */
-#define TARGET_VFORK  2u /* runs in its parent's memory until it execs: counted to the parent's id */
-#define TARGET_WHOLE \
-	8u /* traced from its first instruction: an address that was not seen was not allocated */
+/* runs in its parent's memory until it execs: counts for the parent's id */
+#define TARGET_VFORK   2u
+#define TARGET_WHOLE   8u /* traced from its first instruction: an unseen address was not allocated */
 #define TARGET_LAYERED 4u /* has several allocators, one of which may be built on another */
-/* tells its allocations by USDT probes: these count, and no calls of functions */
+/* reports its allocations by USDT probes: these count, and no calls of functions */
 #define TARGET_TELLS 16u
 /*
  * has that language (enum runtime), of which the language's rows know (bpf/runtime). Not in the table
@@ -215,12 +217,12 @@ struct target_info {
 #define TARGET_INTERPRETED		(TARGET_PYTHON RUNTIME_INTERPRETERS(TARGET_OR))
 
 /*
- * A runtime that cuts up what it maps itself (CPython's arenas, PHP's chunks): which of the target's
+ * A runtime that cuts up its own mappings (CPython's arenas, PHP's chunks): which of the target's
  * mappings are its.
  */
 struct pool_row {
-	uint64_t start, end; /* of the runtime's code: who maps them lies there */
-	uint64_t sizes[2];   /* they have one of these, in bytes; both 0: any */
+	uint64_t start, end; /* of the runtime's code: the mapping's caller lies there */
+	uint64_t sizes[2];   /* the sizes of its mappings, in bytes; both 0: any */
 };
 _Static_assert(sizeof(struct pool_row) == 32, "ABI");
 
@@ -236,13 +238,13 @@ _Static_assert(sizeof(struct bad_free_key) == 20, "ABI");
 
 struct bad_free_value {
 	uint64_t count;
-	uint64_t address; /* of the first one: what was freed, */
+	uint64_t address; /* of the first one: the freed address, */
 	uint64_t block;	  /* and where its block begins */
 	uint64_t size;	  /* of the block; 0: unknown */
 };
 _Static_assert(sizeof(struct bad_free_value) == 32, "ABI");
 
-/* What is remembered of a block that has been freed. */
+/* Remembered about a block that has been freed. */
 struct freed_block {
 	uint64_t size;
 	uint32_t alloc_slot, free_slot;
@@ -250,8 +252,8 @@ struct freed_block {
 _Static_assert(sizeof(struct freed_block) == 16, "ABI");
 
 /*
- * The id that a target's row has next; 0: that was the last one. Rows are used in turn, so that
- * takes 2^32 targets.
+ * The next id of a target's row; 0: that was the last one. Rows are used in turn, so that takes
+ * 2^32 targets.
  */
 static inline uint32_t abi_next_id_of_row(uint32_t id)
 {
@@ -263,12 +265,13 @@ enum event_type {
 	EVENT_STACK = 1, /* struct stack_event: a stack seen for the first time */
 	EVENT_FORK, /* struct process_event: target_id = the child's, other_id = the parent's */
 	/*
-	 * target_id = the new program's, 0: it is not traced; other_id = the one that ended by it
+	 * target_id = the new program's, 0: it is not traced; other_id = the program that ended by
+	 * it
 	 */
 	EVENT_EXEC,
 	EVENT_EXIT,  /* target_id ended */
 	EVENT_VFORK, /* the process `pid` runs in target_id's memory until it execs or exits */
-	/* it has done the latter, or the former and is not followed */
+	/* it has exited, or has execed and is not followed */
 	EVENT_VFORK_EXIT,
 	EVENT_LEAVE,  /* target_id is about to end, and waits for a moment to be held */
 	EVENT_LOADED, /* target_id has mapped libraries, and waits until their probes are in */
@@ -312,13 +315,14 @@ struct runtime_hashes {
 struct stack_event {
 	struct event_header header;
 	uint64_t stack_id;
-	struct runtime_hashes runtime; /* all 0: the id is what the walk gives */
-	uint64_t walk_id; /* what that gives of it; of a copy, that comes with finishing it */
+	struct runtime_hashes runtime; /* all 0: the id is the walk's */
+	/* the walk's part of the id; for a copy, user space's finishing gives it */
+	uint64_t walk_id;
 	uint32_t slot;
 	uint32_t tid;
 	uint16_t frame_count;
 	uint8_t end;   /* enum stack_end */
-	uint8_t arena; /* what is mapped there is a runtime's: struct pool_row */
+	uint8_t arena; /* a runtime has mapped it: struct pool_row */
 	uint8_t pad[4];
 	/* only frame_count of them are sent; [0] is the probe's place, the rest return addresses */
 	uint64_t frames[ABI_MAX_FRAMES];
@@ -328,7 +332,8 @@ _Static_assert(sizeof(struct stack_event) == 48 + 8 * RUNTIMES_FOLLOWED + 8 * AB
 
 /*
  * A stack whose walk met code that user space has not told the unwinder about yet (a library that
- * was opened a moment ago): what the walk needs to go on later. Its stack id is a provisional one.
+ * was opened a moment ago). It has all that user space needs to go on with the walk. Its stack id
+ * is a provisional one.
  */
 #define ABI_COPY_SIZE 16384
 struct stack_copy_event {
@@ -349,7 +354,7 @@ struct process_event {
 	uint32_t pid; /* of the process that target_id names */
 	union {
 		uint32_t parent_pid; /* EVENT_FORK */
-		/* EVENT_EXIT, EVENT_LEAVE: its end as wait(2) has it; ABI_END_VICTIM */
+		/* EVENT_EXIT, EVENT_LEAVE: its end in wait(2)'s form; ABI_END_VICTIM */
 		uint32_t end;
 	};
 	union {
@@ -358,7 +363,7 @@ struct process_event {
 		struct {
 			/* EVENT_FORK, EVENT_EXEC: it waits until this has been handled */
 			uint8_t held;
-			/* EVENT_EXEC: 1: it was not the main thread that called it */
+			/* EVENT_EXEC: 1: not the main thread called it */
 			uint8_t by_thread;
 			/* EVENT_VFORK_EXIT: 1: it has ended, and never became another program */
 			uint8_t ended;

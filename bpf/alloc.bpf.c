@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The probes on allocator functions. Which argument is what comes with the probe's cookie, from the
- * allocator table.
+ * The probes on allocator functions. The probe's cookie, from the allocator table, tells the
+ * arguments' meanings.
  */
 #include "bpf/alloc.h"
 #include "bpf/alloc_op.h"
@@ -9,8 +9,8 @@
 #include "bpf/usdt.h"
 
 /*
- * figures.bpf.c, scoped.bpf.c and the like have these programs once more, but not all that is here.
- * Those that know runtimes (bpf/managed.h) are loaded only where somebody asks for them.
+ * figures.bpf.c, scoped.bpf.c and the like compile most of these programs once more. Programs that
+ * know runtimes (bpf/managed.h) are loaded only where somebody asks for them.
  */
 #ifdef MEMLEAKBPF_MANAGED
 #define ON_ALLOC SEC("?uprobe")
@@ -23,8 +23,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #endif
 
 /*
- * Two things in one program: most of the tool's start is the verifier's, for the walk up the stack,
- * once for each program that has it.
+ * One program does two things. Most of the tool's start is the verifier's, for the walk up the
+ * stack, once for each program that has it.
  */
 ON_ALLOC
 int alloc_enter(struct pt_regs *ctx)
@@ -53,8 +53,8 @@ int alloc_leave(struct pt_regs *ctx)
 }
 
 /*
- * On the `ret` instructions of functions that have no return probe: the stack pointer is what it
- * was at the entry.
+ * On the `ret` instructions of functions that have no return probe: the stack pointer is the same
+ * as at the entry.
  */
 SEC("uprobe")
 int alloc_return(struct pt_regs *ctx)
@@ -81,13 +81,13 @@ int on_unwind(struct pt_regs *ctx)
 #endif
 
 /*
- * Entry and return in one program (kernel >= 6.13). Which of the two it is: at the entry the
- * program counter is the probe's own place. That needs no kfunc, whose signature has changed
+ * Entry and return in one program (kernel >= 6.13). It tells them apart by the program counter,
+ * which at the entry is the probe's own place. That needs no kfunc, whose signature has changed
  * between kernels.
  *
- * Not for what must have no return probe, though 1 would say so: where a probe is hit in another
- * process than the link's own, which has it from another tool, the kernel does not run the program,
- * and takes that for a 0 (uprobe_prog_run() in kernel/trace/bpf_trace.c).
+ * Not for functions that must have no return probe, though a result of 1 would say so. Another tool
+ * may have put a breakpoint at the same place into a second process. There the kernel does not run
+ * the link's program, and takes that for a 0 (uprobe_prog_run() in kernel/trace/bpf_trace.c).
  */
 ON_ALLOC
 int alloc_session(struct pt_regs *ctx)
@@ -96,7 +96,7 @@ int alloc_session(struct pt_regs *ctx)
 
 	use_own_stack();
 #ifdef MEMLEAKBPF_MANAGED
-	/* Returns stay where they are. */
+	/* Returns stay in this program. */
 	if (config.managed_later) {
 		cookie.value = bpf_get_attach_cookie(ctx);
 		return enter_managed_part(ctx, cookie);

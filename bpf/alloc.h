@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the probes on allocator functions do; bpf/alloc.bpf.c has the programs, bpf/old.bpf.c those
- * for kernels before 5.15.
+ * The work of the probes on allocator functions. bpf/alloc.bpf.c has the programs, bpf/old.bpf.c
+ * those for kernels before 5.15.
  */
 #ifndef MEMLEAKBPF_BPF_ALLOC_H
 #define MEMLEAKBPF_BPF_ALLOC_H
@@ -19,7 +19,7 @@
 #define MAP_PRIVATE 0x02
 #define PROT_WRITE  0x2
 
-/* What mmap() and munmap() make of a size. */
+/* The size that mmap() and munmap() use. */
 static __always_inline uint64_t size_in_pages(uint64_t size)
 {
 	uint64_t mask = (uint64_t)config.page_size - 1;
@@ -31,7 +31,7 @@ static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union 
 {
 	uint64_t size = regs_argument(ctx, cookie.size_arg);
 
-	/* An overflowing product makes the call fail, so what it wraps to does not matter. */
+	/* An overflowing product makes the call fail, so its value does not matter. */
 	if (cookie.count_arg)
 		size *= regs_argument(ctx, cookie.count_arg);
 	if (cookie.op == OP_MMAP || cookie.op == OP_MREMAP)
@@ -39,7 +39,7 @@ static __always_inline uint64_t requested_size(const struct pt_regs *ctx, union 
 	return size;
 }
 
-/* Maps that hold memory of the program's own; not those that show it a file. */
+/* Does the mapping hold memory of the program's own, and not show it a file? */
 static __always_inline bool mmap_holds_memory(const struct pt_regs *ctx)
 {
 	uint64_t prot = regs_argument(ctx, 3), flags = regs_argument(ctx, 4);
@@ -48,8 +48,8 @@ static __always_inline bool mmap_holds_memory(const struct pt_regs *ctx)
 }
 
 /*
- * Takes the block that is being resized out of the live map until the outcome is known: its address
- * may be handed out to another thread before this call returns. Its counters stay as they are.
+ * Takes the block that is being resized out of the live map until the outcome is known. Another
+ * thread may get its address before this call returns. Its counters stay as they are.
  */
 static __always_inline void detach_old(struct pending *p, uint64_t address)
 {
@@ -62,9 +62,9 @@ static __always_inline void detach_old(struct pending *p, uint64_t address)
 }
 
 /*
- * An allocator's own mmap is not the program's, also when the call it is made for is not recorded.
- * The return of such a call would cost a trap; what is known of it without is where it returns to,
- * as long as that is still on the stack.
+ * An allocator's own mmap is not the program's, even if the call that needs it is not recorded. A
+ * probe on that call's return would cost a trap. Without one we know where it returns to, as long
+ * as that is still on the stack.
  */
 static __always_inline void remember_unrecorded(struct pt_regs *ctx, struct thread_state *thread,
 						union probe_cookie cookie)
@@ -86,7 +86,7 @@ static __always_inline void remember_unrecorded(struct pt_regs *ctx, struct thre
 #endif
 }
 
-/* Is the mmap that is entered at `sp` made by a call that is not recorded? */
+/* Does an unrecorded call make the mmap that is entered at `sp`? */
 static __always_inline bool maps_for_unrecorded(const struct thread_state *thread,
 						union probe_cookie cookie, uint64_t sp, uint64_t ip)
 {
@@ -117,7 +117,7 @@ static __always_inline struct live_value *arena_at(uint32_t target_id, uint64_t 
 	return info && info->arena ? value : NULL;
 }
 
-/* Is it about an arena: one that is to be mapped, or to change its size? */
+/* Is the call about an arena: to be mapped, or to change its size? */
 static __always_inline bool call_is_of_arena(struct pt_regs *ctx, union probe_cookie cookie,
 					     uint32_t target_id, uint64_t size)
 {
@@ -127,25 +127,27 @@ static __always_inline bool call_is_of_arena(struct pt_regs *ctx, union probe_co
 	       arena_at(target_id, regs_argument(ctx, cookie.ptr_arg)) != NULL;
 }
 
-/* Is the call that is entered about an arena? A variable would have the verifier go on twice. */
+/*
+ * Is the entered call about an arena? Not in a variable, for which the verifier would go on twice.
+ */
 static __always_inline bool maps_arena(const struct thread_state *thread)
 {
 	return *(volatile uint8_t *)&thread->event.arena;
 }
 
-/* The slot of a stack that maps arenas. */
+/* Marks the slot of a stack that maps arenas. */
 static __always_inline void mark_arenas(uint32_t slot)
 {
 	struct slot_info *info = bpf_map_lookup_elem(&slot_infos, &slot);
 
-	/* What has no stack shares its slot with others. */
+	/* Allocations without a stack share a slot. */
 	if (!info || !info->stack_id)
 		return;
 	info->arena = 1;
 	info->weighed = config.sample_bytes != 0;
 }
 
-/* Where the block will be counted: an arena that changes its size, where it is. */
+/* Where the block will be counted: for an arena that changes its size, at its old slot. */
 static __always_inline uint32_t slot_at_entry(struct pt_regs *ctx, const struct pending *p,
 					      struct thread_state *thread,
 					      const struct target_info *target, bool wanted)
@@ -162,7 +164,10 @@ static __always_inline uint32_t slot_at_entry(struct pt_regs *ctx, const struct 
 	return slot;
 }
 
-/* A call that is not followed; inside of another one it is none of the program's. */
+/*
+ * Notes a call that is not followed, unless it is inside another one: that is none of the
+ * program's.
+ */
 static __always_inline void allocates_unseen(struct pt_regs *ctx, struct thread_state *thread)
 {
 	if (!FIGURES(temporary) || !thread)
@@ -171,7 +176,10 @@ static __always_inline void allocates_unseen(struct pt_regs *ctx, struct thread_
 		temporary_passed(thread, 0);
 }
 
-/* The second part of enter(): the call is followed. `wanted`: and recorded. 0, 1: as there. */
+/*
+ * The second part of enter(): the call is followed; `wanted`: and recorded. Returns 0 or 1 as
+ * enter() does.
+ */
 static __always_inline int enter_followed(struct pt_regs *ctx, union probe_cookie cookie,
 					  const struct target_info *target,
 					  struct thread_state *thread, uint64_t size, bool wanted)
@@ -203,8 +211,8 @@ static __always_inline int enter_followed(struct pt_regs *ctx, union probe_cooki
 }
 
 /*
- * The second part, in the program that knows runtimes: the first one has found out that the call is
- * wanted, and what it has to hand over is in the thread's state.
+ * The second part, in the program that knows runtimes. The first one has found that the call is
+ * wanted, and left its results in the thread's state.
  */
 static __always_inline int enter_managed_part(struct pt_regs *ctx, union probe_cookie cookie)
 {
@@ -221,8 +229,8 @@ static __always_inline int enter_managed_part(struct pt_regs *ctx, union probe_c
 }
 
 /*
- * 0: the return is wanted; 1: it is not (a session then skips it). `managed`: where the program is that
- * goes on for targets with a runtime.
+ * 0: the return is wanted; 1: it is not (a session then skips it). `managed`: the array with the
+ * program that goes on for targets with a runtime.
  */
 static __always_inline int enter(struct pt_regs *ctx, union probe_cookie cookie, void *managed)
 {
@@ -283,8 +291,8 @@ static __always_inline void settle_resize(const struct thread_state *thread, str
 					  uint64_t address)
 {
 	/*
-	 * realloc(p, 0) frees the block where it returns NULL; any other NULL is a failure that
-	 * leaves it alone.
+	 * realloc(p, 0) frees the block if it returns NULL; any other NULL is a failure that leaves
+	 * it alone.
 	 */
 	bool old_gone = address || !p->size;
 
@@ -306,7 +314,7 @@ static __always_inline void settle_resize(const struct thread_state *thread, str
 	count_unknown_free(p->target_id);
 }
 
-/* An arena that has changed its size where it is goes on as the same block. */
+/* An arena that has changed its size in place goes on as the same block. */
 static __always_inline bool settle_arena(const struct pending *p, uint64_t address)
 {
 	struct live_key key = {.address = address, .target_id = p->target_id};
@@ -326,7 +334,7 @@ static __always_inline bool settle_arena(const struct pending *p, uint64_t addre
 	return true;
 }
 
-/* A call that was entered at `sp` ends. */
+/* A call ends that was entered at `sp`. */
 static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 {
 	struct thread_state *thread = current_thread();
@@ -360,8 +368,8 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (!address || p->slot == ABI_NO_SLOT)
 		return 0;
 	/*
-	 * After an exception calls inside this one were taken for calls of their own; the block is
-	 * recorded then.
+	 * After an exception, calls inside this one counted as calls of their own, and have
+	 * recorded the block.
 	 */
 	if (p->flags & PENDING_UNWOUND && live_has(p->target_id, address))
 		return 0;
@@ -394,10 +402,10 @@ static __always_inline int stack_unwinds(struct pt_regs *ctx, union probe_cookie
 }
 
 /*
- * An allocator that wraps another (an LD_PRELOADed malloc that adds a header) frees its own block,
- * then the other's: the inner free is of an address that nobody was given. A free has no return
- * probe; the outer one is known to be running while its return address is still where it was, above
- * the inner one's stack pointer.
+ * An allocator that wraps another one (an LD_PRELOADed malloc that adds a header) frees its own
+ * block, then the other's. Nobody was given the inner block's address. A free has no return probe:
+ * the outer one still runs while its return address is where it was, above the inner one's stack
+ * pointer.
  */
 static __always_inline void free_remember(struct pt_regs *ctx, struct thread_state *thread)
 {
@@ -440,10 +448,10 @@ static __always_inline int release(struct pt_regs *ctx, union probe_cookie cooki
 			free_remember(ctx, thread);
 		return 0;
 	}
-	/* Most blocks are not recorded then: leave early. */
+	/* Most blocks are not recorded then: leaves early. */
 	if (config.sample_bytes || SCOPES_ONLY)
 		return 0;
-	/* realloc's own free of the old block, which its entry has taken out already. */
+	/* realloc frees the old block itself; its entry has taken that out already. */
 	if (thread && thread->depth && pending_nested(thread, regs_sp(ctx), regs_ip(ctx)))
 		return 0;
 	if (thread && (target.flags & TARGET_LAYERED) && free_nested(ctx, thread))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --check-frees: frees of blocks that are freed already, of addresses that are no block's, and by
- * functions of another family than the one that allocated. Off, it is not there: config is constant
- * and the verifier drops the code. What is found is kept by kind and stacks in `bad_frees`, not
- * sent: a loop of bad frees costs one row.
+ * --check-frees finds frees of blocks that are freed already, of addresses that are no block's, and
+ * by functions of another family than the allocation's. Switched off, it costs nothing: config is
+ * constant and the verifier drops the code. Findings are kept by kind and stacks in `bad_frees`,
+ * not sent: a loop of bad frees costs one row.
  */
 #ifndef MEMLEAKBPF_BPF_BADFREE_H
 #define MEMLEAKBPF_BPF_BADFREE_H
@@ -15,15 +15,15 @@
 
 enum named_kind { NAMED_ALLOC, NAMED_FREE };
 
-/* Kernels before 5.15 have none of the helpers that this takes. */
+/* Kernels before 5.15 lack the helpers for this. */
 #ifdef MEMLEAKBPF_OLD_KERNEL
 #define CHECK_FREES false
 #else
 #define CHECK_FREES config.check_frees
 #endif
 /*
- * A free that is checked has its stack walked. That is in a program of its own (checked_free_enter),
- * which knows runtimes as well: the usual one walks none.
+ * A checked free has its stack walked. A program of its own does that (checked_free_enter), which
+ * knows runtimes as well: the usual one walks no stack.
  */
 #ifdef MEMLEAKBPF_MANAGED
 #define CHECK_RELEASES CHECK_FREES
@@ -34,8 +34,8 @@ enum named_kind { NAMED_ALLOC, NAMED_FREE };
 /* ---- families ----------------------------------------------------------------------------- */
 
 /*
- * Is the operator still running that was entered last? Its return address is where it was; what it
- * calls is deeper, or at the same place if it jumps there.
+ * Is the operator still running that was entered last? Its return address is where it was. Its
+ * callees are deeper, or at the same place if it jumps there.
  */
 static __always_inline bool named_active(struct named_call *call, uint64_t sp)
 {
@@ -51,8 +51,8 @@ static __always_inline bool named_active(struct named_call *call, uint64_t sp)
 }
 
 /*
- * new[] calls new, and sized delete calls delete: the outermost one counts. At the same place the
- * same function is not inside itself: it has been called again. `block` is what is to be freed.
+ * new[] calls new, and sized delete calls delete: the outermost one counts. The same function at
+ * the same place is a new call, not one inside. `block` is to be freed.
  */
 static __always_inline void named_enter(struct pt_regs *ctx, struct thread_state *thread,
 					enum named_kind kind, union probe_cookie cookie,
@@ -75,7 +75,7 @@ static __always_inline void named_enter(struct pt_regs *ctx, struct thread_state
 		call->sp = 0;
 }
 
-/* The family of a call of malloc at `sp`: that of the operator around it, else its own. */
+/* The family of a call of malloc at `sp`: the operator's around it, else its own. */
 static __always_inline uint32_t alloc_family_at(struct thread_state *thread, uint64_t sp,
 						uint32_t own)
 {
@@ -86,7 +86,7 @@ static __always_inline uint32_t alloc_family_at(struct thread_state *thread, uin
 
 /*
  * An operator may allocate for itself, too: its books, or the exception that it throws when it
- * fails. Which block it will return is not known then, so that none of them has a family.
+ * fails. Then nobody knows which block it will return, so none of them gets a family.
  */
 static __always_inline void named_is_unclear(struct named_call *call, uint32_t target_id)
 {
@@ -103,7 +103,7 @@ static __always_inline uint32_t named_allocated(struct named_call *call, uint32_
 						uint64_t address, uint32_t family)
 {
 	if (call->one_block) {
-		/* The next call of malloc is another's. */
+		/* The next call of malloc belongs to another operator. */
 		call->sp = 0;
 		return family;
 	}
@@ -115,7 +115,7 @@ static __always_inline uint32_t named_allocated(struct named_call *call, uint32_
 	return FAMILY_ANY;
 }
 
-/* The call of malloc at `sp` has got nothing: what is allocated now is not what was asked for. */
+/* The call of malloc at `sp` has failed: the next allocation is not the wanted block. */
 static __always_inline void note_failed(struct thread_state *thread, uint32_t target_id,
 					uint64_t sp)
 {
@@ -125,7 +125,7 @@ static __always_inline void note_failed(struct thread_state *thread, uint32_t ta
 		named_is_unclear(call, target_id);
 }
 
-/* A new block, of a call of malloc at `sp`. */
+/* Notes a new block of a call of malloc at `sp`. */
 static __always_inline void note_allocated(struct thread_state *thread, uint32_t target_id,
 					   uint64_t sp, uint64_t address, uint32_t family)
 {
@@ -139,7 +139,7 @@ static __always_inline void note_allocated(struct thread_state *thread, uint32_t
 		bpf_map_delete_elem(&families, &key);
 		return;
 	}
-	/* A family that could not be kept would be taken for malloc's. */
+	/* A lost family would later count as malloc's. */
 	if (bpf_map_update_elem(&families, &key, &family, BPF_ANY))
 		count_lost(target_id, LOST_LIVE_FULL);
 }
@@ -158,7 +158,10 @@ static __always_inline uint32_t take_family(const struct live_key *key)
 
 /* ---- what is found ------------------------------------------------------------------------ */
 
-/* What is not in use while a stack is walked is in a frame of its own: kernels before 6.8 count each as a multiple of 32 bytes, of 512 for all. */
+/*
+ * Functions that end before the walk have frames of their own. Kernels before 6.8 count each frame
+ * as a multiple of 32 bytes, with 512 for all.
+ */
 static __noinline int report_bad_free(const struct bad_free_key *key, uint64_t address,
 				      uint64_t block, uint64_t size)
 {
@@ -190,9 +193,9 @@ static __always_inline uint32_t free_slot(struct pt_regs *ctx, const struct targ
 }
 
 /*
- * The family of a free of `size` bytes at `address`: that of the operator around it, if this is the
- * block which that one was given (or has it inside, behind a header of the operator's); else its
- * own.
+ * The family of a free of `size` bytes at `address`. It is that of the operator around it, if the
+ * operator was given this block (or has it inside, behind a header of its own). Else it is the
+ * function's own.
  */
 static __always_inline uint32_t free_family(struct pt_regs *ctx, uint32_t own, uint64_t address,
 					    uint64_t size)
@@ -218,7 +221,7 @@ static __always_inline void note_freed(const struct live_key *key, uint64_t size
 	bpf_map_update_elem(&freed, key, &block, BPF_ANY);
 }
 
-/* A block that was resized has been freed where it was, unless it has stayed there. */
+/* A resized block has been freed at its old place, unless it has stayed there. */
 static __always_inline void note_resized(const struct pending *p, uint64_t address)
 {
 	struct live_key key = {.address = p->old_address, .target_id = p->target_id};
@@ -245,7 +248,7 @@ static __noinline int note_freed_at(uint32_t target_id, uint64_t address, uint64
 	return 0;
 }
 
-/* A good free, but perhaps by the wrong function. */
+/* Checks a good free, which may be by the wrong function. */
 static __always_inline void check_known_free(struct pt_regs *ctx, const struct target_info *target,
 					     uint64_t address, uint32_t own,
 					     const struct live_value *block)
@@ -265,7 +268,7 @@ static __always_inline void check_known_free(struct pt_regs *ctx, const struct t
 
 /* ---- addresses that are no block's -------------------------------------------------------- */
 
-/* How far back a block may begin that the address is inside of; blocks begin at multiples of 8. */
+/* How far before the address a block may begin that holds it; blocks begin at multiples of 8. */
 #define INSIDE_STEPS	      (1u << 17) /* 1 MiB, where unknown addresses are rare */
 #define INSIDE_STEPS_ATTACHED (1u << 11)
 
@@ -286,16 +289,13 @@ static long look_back(uint32_t i, struct inside *in)
 	value = bpf_map_lookup_elem(&live, &in->key);
 	if (!value)
 		return 0;
-	/*
-	 * Blocks do not overlap: the nearest one before the address is the only one that can hold
-	 * it.
-	 */
+	/* Blocks do not overlap: only the nearest one before the address can hold it. */
 	in->block = *value;
 	in->found = in->address < in->key.address + value->size;
 	return 1;
 }
 
-/* Something has not been recorded, so that an address may be unknown with right. */
+/* Are there unrecorded blocks, so that an unknown address may be right? */
 static __always_inline bool has_gaps(uint32_t target_id)
 {
 	struct target_stats *stats = target_stats_of(target_id);
@@ -308,7 +308,10 @@ struct bad_place {
 	uint64_t block, size;
 };
 
-/* What is at that address, or around it. False: nothing is known against it. In a frame of its own, as report_bad_free(). */
+/*
+ * Looks for a block at or around the address. False: nothing speaks against it. In a frame of its
+ * own, like report_bad_free().
+ */
 static __noinline int find_bad_place(struct bad_free_key *key, uint64_t address, int whole,
 				     struct bad_place *place)
 {
@@ -336,7 +339,7 @@ static __noinline int find_bad_place(struct bad_free_key *key, uint64_t address,
 	return 1;
 }
 
-/* False: nothing is known against it. */
+/* False: nothing speaks against it. */
 static __always_inline bool check_bad_free(struct pt_regs *ctx, const struct target_info *target,
 					   uint64_t address, uint32_t own)
 {

@@ -23,8 +23,8 @@ struct {
 } targets __weak SEC(".maps");
 
 /*
- * State of each thread that has called an allocator: kept by the kernel with the thread, found in
- * half the time of a hash lookup.
+ * State of each thread that has called an allocator. The kernel keeps it with the thread, and finds
+ * it in half the time of a hash lookup.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -34,8 +34,8 @@ struct {
 } thread_storage __weak SEC(".maps");
 
 /*
- * The same by tid, for kernels without that, and for a thread whose storage could not be had: the
- * kernel refuses when it interrupts another task storage operation on its CPU. Removed when the
+ * The same by tid, for kernels without that, and for threads that got no storage. The kernel
+ * refuses that when it interrupts another task storage operation on its CPU. Removed when the
  * thread exits.
  */
 struct {
@@ -56,8 +56,8 @@ struct {
 } live __weak SEC(".maps");
 
 /*
- * Under sampling: how many live blocks there are by a hash of the address. Most frees are of blocks
- * that were not recorded, and a 0 here says so without a look into the live map.
+ * Under sampling: the number of live blocks by a hash of the address. Most frees are of unrecorded
+ * blocks, and a 0 here says so without a look into the live map.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -67,7 +67,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } live_filter __weak SEC(".maps");
 
-/* Which counter slot a stack has. Resized together with the three arrays below. */
+/* The counter slot of each stack. Resized together with the three arrays below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct stack_key);
@@ -77,8 +77,8 @@ struct {
 } stacks __weak SEC(".maps");
 
 /*
- * One row for each slot, then one for each target (slot_without_stack()). The arrays are mapped by
- * user space: a snapshot reads memory and makes no system call per stack.
+ * One row for each slot, then one for each target (slot_without_stack()). User space maps the
+ * arrays: a snapshot reads memory and makes no system call per stack.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -104,7 +104,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } slot_ages __weak SEC(".maps");
 
-/* Slots given back: those of targets that have ended and been reported. */
+/* Slots given back by targets that have ended and been reported. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(key, 0);
@@ -121,7 +121,7 @@ struct {
 } target_stats __weak SEC(".maps");
 
 /*
- * Ids for new targets: those whose row another one has had before, of which nothing is left
+ * Ids for new targets: their rows had earlier targets, of which nothing is left
  * (user/trace/reclaim.c). Kernels before 5.15 take all ids from here.
  */
 struct {
@@ -131,7 +131,7 @@ struct {
 	__uint(max_entries, ABI_TARGET_SLOTS);
 } free_ids __weak SEC(".maps");
 
-/* Of bpf/number.h, on kernels before 5.15 only; resized. */
+/* For bpf/number.h, on kernels before 5.15 only; resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(key, 0);
@@ -140,8 +140,7 @@ struct {
 } slot_numbers __weak SEC(".maps");
 
 /*
- * With --check-frees (of one row each without it): the families of live blocks that are not
- * malloc's,
+ * With --check-frees (without it one row each): the families of live blocks that are not malloc's,
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -151,7 +150,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } families __weak SEC(".maps");
 
-/* what was freed lately, */
+/* blocks freed lately, */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__type(key, struct live_key);
@@ -169,15 +168,15 @@ struct {
 } bad_frees __weak SEC(".maps");
 
 /*
- * Blocks that were freed while user space read the table of a process that goes on already.
- * Resized; of one page without --snapshot=fork.
+ * Blocks freed while user space reads the table of a process that goes on already. Resized; of one
+ * page without --snapshot=fork.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } noted_frees __weak SEC(".maps");
 
-/* Where the arguments of USDT probes are. Written before the probes that have the row come. */
+/* Where USDT probes have their arguments. Written before the probes that use the row. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -192,8 +191,8 @@ struct {
 } events __weak SEC(".maps");
 
 /*
- * Stacks that user space finishes: large, so they must not take the room of the others. Stays empty
- * unless libraries are being opened.
+ * Stacks that user space finishes: they are large, and must not take the others' room. Empty unless
+ * libraries are being opened.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

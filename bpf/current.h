@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who has hit a probe: which target, and what is remembered of the thread. */
+/* Finds who has hit a probe: the target, and the thread's state. */
 #ifndef MEMLEAKBPF_BPF_CURRENT_H
 #define MEMLEAKBPF_BPF_CURRENT_H
 
@@ -47,13 +47,13 @@ static __always_inline struct thread_state *current_thread_new(const struct targ
 }
 
 /*
- * The target that the current thread belongs to; false: none. *thread is filled in when that comes
- * for free; NULL says nothing. A thread remembers its target, which changes by exec (then the
- * thread's state is dropped) and when user space says so.
+ * The target of the current thread; false: none. *thread is filled in when that comes for free;
+ * NULL says nothing. A thread remembers its target. It changes by exec (then the thread's state is
+ * dropped) and when user space says so.
  */
 static __always_inline bool current_target(struct target_info *out, struct thread_state **thread)
 {
-	/* Read before the table: what is remembered may be newer than it, not older. */
+	/* Read before the table: the remembered target may be newer than that, not older. */
 	uint32_t epoch = *(volatile uint32_t *)&shared.target_epoch, tgid;
 	struct thread_state *state = thread_in_storage(0);
 	struct target_info *target;
@@ -82,8 +82,9 @@ static __always_inline bool current_target(struct target_info *out, struct threa
 }
 
 /*
- * The same for probes on functions: not of a target that tells its allocations itself. Such a one
- * may have them for a moment, before it is known or after, and with --children exact-systemwide.
+ * The same for probes on functions: not for a target that reports its allocations itself. Such a
+ * target may have them for a moment, before it is known or after, and with --children
+ * exact-systemwide.
  */
 static __always_inline bool current_watched(struct target_info *out, struct thread_state **thread)
 {
@@ -91,8 +92,8 @@ static __always_inline bool current_watched(struct target_info *out, struct thre
 }
 
 /*
- * Has user space given up the target since a call was entered for it? Nothing may be counted for
- * the id then: its row and its slots may be another's. Costs nothing while the table is the same.
+ * Has user space given up the target since a call was entered for it? Then nothing may be counted
+ * for the id: its row and its slots may be another's. Costs nothing while the table is the same.
  */
 static __always_inline bool target_is_given_up(const struct thread_state *thread,
 					       uint32_t target_id)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs on allocations and frees once more, for traces that keep figures (bpf/figures.h). User
- * space loads these, or those.
+ * The programs on allocations and frees once more, for traces that keep figures (bpf/figures.h).
+ * User space loads either these or the usual ones.
  */
 #define MEMLEAKBPF_FIGURES
 

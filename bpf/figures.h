@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is kept of each stack beside its counters: how long its blocks lived, and how many of them
- * were temporary. It is asked for, and takes programs of its own (figures.bpf.c): in the usual ones
- * none of this is there, not even the question whether it is wanted.
+ * Figures of each stack beside its counters: how long its blocks lived, and how many of them were
+ * temporary. They are kept on request, by programs of their own (figures.bpf.c). The usual programs
+ * have none of this, not even a test.
  */
 #ifndef MEMLEAKBPF_BPF_FIGURES_H
 #define MEMLEAKBPF_BPF_FIGURES_H
@@ -25,7 +25,7 @@ static __always_inline uint32_t live_slot(const struct live_value *block)
 	return FIGURES(lifetimes) ? block->slot & LIVE_SLOT_MASK : block->slot;
 }
 
-/* The same, as a map's key; `room` is for where it is not as it lies there. */
+/* The same, as a map's key; `room` is for a slot that has to be computed. */
 static __always_inline const uint32_t *live_slot_key(const struct live_value *block, uint32_t *room)
 {
 	if (!FIGURES(lifetimes))
@@ -34,7 +34,7 @@ static __always_inline const uint32_t *live_slot_key(const struct live_value *bl
 	return room;
 }
 
-/* Ticks of the kernel are read in no time, bpf_ktime_get_ns() takes 35 ns. */
+/* Reading the kernel's ticks takes no time, bpf_ktime_get_ns() 35 ns. */
 static __always_inline uint64_t live_fine_now(void)
 {
 	return FIGURES(lifetimes) ? bpf_ktime_get_ns() : 0;
@@ -54,7 +54,7 @@ static __always_inline uint32_t live_slot_stamped(uint32_t slot, uint64_t now)
 	return (slot & LIVE_SLOT_MASK) | (uint32_t)(now >> LIVE_FINE_SHIFT) << LIVE_SLOT_BITS;
 }
 
-/* In the units of the counters: blocks that it stands for. */
+/* How many blocks it stands for, in the units of the counters. */
 static __always_inline uint64_t figure_weight(const struct live_value *block)
 {
 	if (live_weighed(block))
@@ -114,7 +114,10 @@ static __always_inline void lifetime_count(const struct live_value *block, uint3
 
 /* ---- temporary blocks --------------------------------------------------------------------- */
 
-/* A block is the thread's last one. Until its next allocation that stays so, whatever it frees. */
+/*
+ * Makes a block the thread's last one. That it stays until the next allocation, whatever the thread
+ * frees.
+ */
 static __always_inline void temporary_born(struct thread_state *thread, uint64_t address,
 					   const struct live_value *block)
 {
@@ -126,8 +129,8 @@ static __always_inline void temporary_born(struct thread_state *thread, uint64_t
 }
 
 /*
- * The thread allocates something, recorded or not. What a resize takes (0: it is none) is looked at
- * when that is known to have succeeded.
+ * The thread allocates something, recorded or not. A resized block (0: none) is looked at once the
+ * resize is known to have succeeded.
  */
 static __always_inline void temporary_passed(struct thread_state *thread, uint64_t resized)
 {
@@ -135,7 +138,10 @@ static __always_inline void temporary_passed(struct thread_state *thread, uint64
 		thread->last.address = 0;
 }
 
-/* Another thread may have freed that block, and got its address for one of its own. */
+/*
+ * Is the block the thread's last one? Another thread may have freed that, and got its address for a
+ * block of its own.
+ */
 static __always_inline bool temporary_is(const struct thread_state *thread, uint64_t address,
 					 const struct live_value *block)
 {
@@ -162,8 +168,8 @@ static __always_inline void temporary_count(const struct live_value *block, int6
 /* ---- both --------------------------------------------------------------------------------- */
 
 /*
- * A block has been freed: counted where it belongs. `thread` may be NULL: it has allocated nothing.
- * What that was is told for figures_kept().
+ * Counts a freed block where it belongs. `thread` may be NULL: it has allocated nothing. The result
+ * is for figures_kept().
  */
 static __always_inline uint32_t figures_freed(const struct thread_state *thread, uint64_t address,
 					      const struct live_value *block)
@@ -181,7 +187,7 @@ static __always_inline uint32_t figures_freed(const struct thread_state *thread,
 	return told;
 }
 
-/* It has not been freed after all. */
+/* Takes a free back that did not happen. */
 static __always_inline void figures_kept(const struct live_value *block, uint32_t told)
 {
 	if (FIGURES(lifetimes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs of figures.bpf.c keep of stacks and targets beside the counters, each only where
- * it is asked for: rows of arrays that user space maps.
+ * Figures of stacks and targets that the programs of figures.bpf.c keep on request: rows of arrays
+ * that user space maps.
  */
 #ifndef MEMLEAKBPF_BPF_FIGURES_ABI_H
 #define MEMLEAKBPF_BPF_FIGURES_ABI_H
@@ -10,9 +10,8 @@
 
 /*
  * How long freed blocks had lived: [0] less than 2 us, [i] 2^i to 2^(i+1) us, the last one longer.
- * In the units of the counters: under sampling with 16 fractional bits. Rows of a slot are
- * config.lifetimes, a power of two, and a processor counts in one of them: slot * rows + processor
- * modulo rows.
+ * In the units of the counters: under sampling with 16 fractional bits. A slot has config.lifetimes
+ * rows, a power of two. A processor counts in one of them: slot * rows + processor modulo rows.
  */
 #define LIFETIME_BUCKETS  24
 #define LIFETIME_ROWS_MAX 4
@@ -22,8 +21,8 @@ struct slot_lifetimes {
 _Static_assert(sizeof(struct slot_lifetimes) == 192, "whole cache lines");
 
 /*
- * Of the walk over live blocks: those that are older than far_ns, which user space has set before
- * (0: none is), in the units of the counters.
+ * Found by the walk over live blocks: blocks older than far_ns, in the units of the counters. User
+ * space sets far_ns before (0: no block is older).
  */
 struct slot_outlived {
 	uint64_t far_ns;
@@ -51,14 +50,14 @@ struct slot_temporary {
 _Static_assert(sizeof(struct slot_temporary) == 32, "ABI");
 
 /*
- * Live bytes of a target, in the units of the counters, and the most that it has had: a row for each,
- * by its id modulo ABI_TARGET_SLOTS, and a cache line of its own.
+ * Live bytes of a target, in the units of the counters, and the most that it has had. A row for
+ * each target, by its id modulo ABI_TARGET_SLOTS, in a cache line of its own.
  */
 struct target_peak {
 	uint64_t live;
 	uint64_t bytes; /* the most */
 	uint64_t ticks; /* the kernel's, when that was: struct live_clock */
-	/* Set by user space: EVENT_PEAK is to be sent when there are more bytes than that, */
+	/* Set by user space: send EVENT_PEAK when there are more bytes than that, */
 	uint64_t tell_at;
 	uint64_t tell_after; /* but not before: CLOCK_MONOTONIC */
 	uint64_t pad[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The maps of what is kept beside the counters: of one row each where it is not asked for. */
+/* The maps of figures beside the counters: of one row each unless they are wanted. */
 #ifndef MEMLEAKBPF_BPF_FIGURES_MAPS_H
 #define MEMLEAKBPF_BPF_FIGURES_MAPS_H
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Guard sampling (docs/guard.md): the probes of the guards' stubs, and what each page fault of a target's threads
- * is compared with. What is wrong is kept by kind and stacks in `bad_accesses`: a loop of it costs one row.
+ * Guard sampling (docs/guard.md): the probes of the guards' stubs, and a check of each page fault
+ * of a target's threads. Bad accesses are kept by kind and stacks in `bad_accesses`: a loop of them
+ * costs one row.
  */
-/* With what reads the stacks of runtimes, from the start: bpf/managed.h. */
+/* Reads the stacks of runtimes from the start: bpf/managed.h. */
 #define MEMLEAKBPF_MANAGED
 
 #include "bpf/current.h"
@@ -24,9 +25,9 @@ struct {
 } guard_rows SEC(".maps");
 
 /*
- * A target's rows are one behind the other, from guard_row.first on: places are used in turn, and a block that is
- * looked for in a table by a hash costs 0.3 us, most of it waiting for memory that has not been touched since the
- * place's last block.
+ * A target's rows are one behind the other, from guard_row.first on, as places are used in turn. A
+ * look into a hash table would cost 0.3 us, most of it waiting for memory that nobody has touched
+ * since the place's last block.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -54,7 +55,7 @@ enum {
 	KIND_INVALID_FREE,
 };
 
-/* Where in the pool an address is. */
+/* An address's place in the pool. */
 struct guarded {
 	struct guard_row *row;
 	uint64_t place;
@@ -67,15 +68,15 @@ static __always_inline void guard_count_lost(struct guard_row *row)
 	__sync_fetch_and_add(&row->lost, 1);
 }
 
-/* NULL: it has no guards. */
+/* NULL: the target has no guards. */
 static __always_inline struct guard_row *guard_row_of(const struct target_info *target)
 {
 	return bpf_map_lookup_elem(&guard_rows, &target->id);
 }
 
 /*
- * Without its meta. False: not in the target's pool; or `pc` is in the stubs, which touch it by right, most often of
- * all. 0: is nowhere.
+ * Fills in all but meta. False: the address is not in the target's pool; or `pc` is in the stubs,
+ * which touch it by right and most often. `pc` 0: is nowhere.
  */
 static __always_inline bool guarded_place(struct guard_row *row, uint64_t address, uint64_t pc,
 					  struct guarded *out)
@@ -93,7 +94,7 @@ static __always_inline bool guarded_place(struct guard_row *row, uint64_t addres
 	return true;
 }
 
-/* With it. False as well: what is there cannot be read. */
+/* Fills in meta, too. False also if it cannot be read. */
 static __always_inline bool guarded_find(struct guard_row *row, uint64_t address, uint64_t pc,
 					 struct guarded *out)
 {
@@ -103,8 +104,8 @@ static __always_inline bool guarded_find(struct guard_row *row, uint64_t address
 }
 
 /*
- * The place's next block, in what was the last one's. No life amid that: who reads slots looks at it behind them as
- * well (guarded_slots()).
+ * Begins the place's next block, in the row of the last one. The life is 0 meanwhile: readers of
+ * the slots look at it afterwards as well (guarded_slots()).
  */
 static __always_inline void guarded_block_begin(struct guard_block *block, uint64_t life,
 						uint32_t alloc_slot)
@@ -117,7 +118,9 @@ static __always_inline void guarded_block_begin(struct guard_block *block, uint6
 	*(volatile uint64_t *)&block->life = life;
 }
 
-/* Of the life that guarded_block() has found; none where the next one has begun meanwhile. */
+/*
+ * The slots of the life that guarded_block() has found; none if the next one has begun meanwhile.
+ */
 static __always_inline void guarded_slots(const struct guard_block *block, uint64_t life,
 					  struct bad_access_key *key)
 {
@@ -127,7 +130,7 @@ static __always_inline void guarded_slots(const struct guard_block *block, uint6
 		key->alloc_slot = key->free_slot = ABI_NO_SLOT;
 }
 
-/* The place's row. Never NULL, which the verifier does not know. */
+/* The place's row. Never NULL, but the verifier does not know that. */
 static __always_inline struct guard_block *guarded_row(const struct guarded *at)
 {
 	uint32_t number = (uint32_t)(at->row->first + at->place);
@@ -135,7 +138,10 @@ static __always_inline struct guard_block *guarded_row(const struct guarded *at)
 	return bpf_map_lookup_elem(&guard_blocks, &number);
 }
 
-/* What is known of the place's block. Of one that an earlier tool has seen begin nothing is. NULL as above. */
+/*
+ * The row of the place's block; NULL as above, and for a block that only an earlier tool has seen
+ * begin.
+ */
 static __always_inline struct guard_block *guarded_block(const struct guarded *at, uint64_t life)
 {
 	struct guard_block *block = guarded_row(at);
@@ -145,7 +151,10 @@ static __always_inline struct guard_block *guarded_block(const struct guarded *a
 	return block;
 }
 
-/* The stack at the registers, as free_slot() of bpf/badfree.h. `thread` may be NULL. ABI_NO_SLOT without room. */
+/*
+ * The slot of the stack at the registers, as free_slot() of bpf/badfree.h. `thread` may be NULL.
+ * ABI_NO_SLOT without room.
+ */
 static __always_inline uint32_t guard_stack(const struct pt_regs *regs, uint64_t pc, uint32_t flags,
 					    const struct target_info *target,
 					    struct thread_state *thread)
@@ -190,7 +199,10 @@ static __always_inline uint64_t guard_stub_pc(const struct guard_row *row, uint6
 
 /* ---- the stubs' probes -------------------------------------------------------------------- */
 
-/* Block, size, the number of the stub, and life as the fourth: the program has not seen it yet. */
+/*
+ * A block begins that the program has not seen yet. Arguments: block, size, number of the stub,
+ * life.
+ */
 static __always_inline int guard_begun(const struct pt_regs *regs, struct guard_row *row,
 				       const struct target_info *target,
 				       struct thread_state *thread)
@@ -203,7 +215,7 @@ static __always_inline int guard_begun(const struct pt_regs *regs, struct guard_
 	if (!guarded_place(row, regs_argument(regs, 1), 0, &at))
 		return 0;
 	block = guarded_row(&at);
-	/* A fault may come twice, as where the page could not be had at once. */
+	/* A fault may come twice, if the page could not be had at once. */
 	if (!block || block->life == life)
 		return 0;
 	__sync_fetch_and_add(&at.row->guarded, 1);
@@ -212,7 +224,9 @@ static __always_inline int guard_begun(const struct pt_regs *regs, struct guard_
 	return 0;
 }
 
-/* The clock takes 0.1 us, more than most of what is done for a block: once in a tick is often enough. */
+/*
+ * The clock takes 0.1 us, more than most of the work for a block: once in a tick is often enough.
+ */
 static __always_inline uint64_t guard_now_ns(struct guard_row *row)
 {
 	uint64_t ticks = bpf_jiffies64();
@@ -224,7 +238,7 @@ static __always_inline uint64_t guard_now_ns(struct guard_row *row)
 	return *(volatile uint64_t *)&row->ticks_ns;
 }
 
-/* Block, and as the third and fourth the number of the stub, and life: it is about to end. */
+/* A block is about to end. Arguments: block, third the number of the stub, fourth the life. */
 static __always_inline int guard_ended(struct pt_regs *ctx, const struct target_info *target,
 				       struct thread_state *thread)
 {
@@ -248,7 +262,7 @@ static __always_inline int guard_ended(struct pt_regs *ctx, const struct target_
 	return 0;
 }
 
-/* An address, what is wrong with it, and the number of the stub. */
+/* A bad free. Arguments: the address, what is wrong with it, the number of the stub. */
 static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_info *target,
 				     struct thread_state *thread)
 {
@@ -277,7 +291,10 @@ static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_in
 		if (block)
 			guarded_slots(block, at.meta.life, &key);
 	}
-	/* One write past the end changes the bytes there, and touches the page behind them: that has been told. */
+	/*
+	 * One write past the end changes the bytes there, and touches the page behind them: the
+	 * touch has been told.
+	 */
 	if (wrong == GUARD_ABI_CHANGED && block &&
 	    *(volatile uint64_t *)&block->told == at.meta.life)
 		return 0;
@@ -295,7 +312,7 @@ static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_in
 	return 0;
 }
 
-/* All of a stub's probes, as bpf/alloc.bpf.c says. */
+/* One program for all of a stub's probes, for the reason in bpf/alloc.bpf.c. */
 SEC("uprobe")
 int guard_probed(struct pt_regs *ctx)
 {
@@ -318,7 +335,10 @@ int guard_probed(struct pt_regs *ctx)
 
 /* ---- page faults -------------------------------------------------------------------------- */
 
-/* Such as a copy on write after a fork, or the first touch: what is touched by right. Or an address where no block has been. */
+/*
+ * A rightful touch: a copy on write after a fork, the first touch, or an address where no block has
+ * been.
+ */
 static __always_inline bool touch_is_right(const struct guarded *at, uint64_t address)
 {
 	switch (at->meta.state) {
@@ -333,8 +353,8 @@ static __always_inline bool touch_is_right(const struct guarded *at, uint64_t ad
 }
 
 /*
- * True: the first one of this life. Later ones on its page tell whether it was read: a page that has been written
- * to faults no more.
+ * True: the first touch of this life. Later faults on its page tell that the first one was a read:
+ * a page that has been written to faults no more.
  */
 static __always_inline bool touch_is_first(struct guard_block *block, uint64_t life,
 					   uint64_t address)
@@ -352,7 +372,7 @@ static __always_inline bool touch_is_first(struct guard_block *block, uint64_t l
 	return false;
 }
 
-/* What is not in use while a stack is walked is in a frame of its own: bpf/badfree.h. */
+/* In a frame of its own, which ends before the walk: bpf/badfree.h. */
 static __noinline int touch_tell(const struct bad_access_key *key, uint32_t place, uint64_t life,
 				 uint64_t address)
 {
@@ -368,7 +388,7 @@ static __noinline int touch_tell(const struct bad_access_key *key, uint32_t plac
 	event.key = *key;
 	event.header.target_id = key->target_id;
 	event.header.time_ns = bpf_ktime_get_ns();
-	/* Without it, it is not known whether it was read or written. */
+	/* Without this event nobody learns whether it was a read or a write. */
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 	return 0;
 }
@@ -410,7 +430,7 @@ static __always_inline int guard_touched(const struct pt_regs *regs, uint64_t ad
 	return 0;
 }
 
-/* By the stub, to make or to end a block: what comes here most often. */
+/* Does the stub touch it, to make or to end a block? Most faults here are such. */
 static __always_inline bool touch_is_stubs(const struct guard_right *right, uint64_t address,
 					   uint64_t pc)
 {
@@ -418,7 +438,7 @@ static __always_inline bool touch_is_stubs(const struct guard_right *right, uint
 	       pc - *(volatile uint64_t *)&right->code < *(volatile uint64_t *)&right->code_size;
 }
 
-/* Each fault of a target's threads comes here: what is none of ours leaves at once. */
+/* Each fault of a target's threads comes here: faults that are none of ours leave at once. */
 SEC("perf_event")
 int guard_fault(struct bpf_perf_event_data *ctx)
 {

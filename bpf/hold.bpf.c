@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What stands in for on_fork and on_exec where new processes are held: kernels from 6.18 on. */
+/* Replaces on_fork and on_exec where new processes are held: kernels from 6.18 on. */
 #include "bpf/process.h"
 
 SEC("?tp_btf/sched_process_fork")

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process that begins, by fork or exec, is held inside the kernel before any of its code has run,
- * until user space has put its probes in: so nothing is missed, and no other process has probes.
+ * Holds a process that begins, by fork or exec, inside the kernel before any of its code has run.
+ * User space puts its probes in meanwhile: so nothing is missed, and no other process has probes.
  *
- * Work given to a task is done in its own context on its way back to user mode, and may sleep
- * (bpf_task_work_schedule_resume() of kernel/bpf/helpers.c, 6.18). It waits as on_loaded does
- * (bpf/wait.h), but a little at a time: each round gives the task the next one and ends, so that
- * nobody who waits until running programs have ended (synchronize_rcu_tasks_trace()) waits for user
- * space as well, and the kernel gives the processor to others between two (task_work_run()). Nor
- * does it touch the process's memory, whose lock those want who put probes in. Two entries take
- * turns, since one is busy until its round is over.
+ * A task does the work given to it in its own context on its way back to user mode, and may sleep.
+ * (bpf_task_work_schedule_resume() of kernel/bpf/helpers.c, 6.18.) It waits as on_loaded does
+ * (bpf/wait.h), but a little at a time: each round gives the task the next one and ends. So whoever
+ * waits until running programs have ended (synchronize_rcu_tasks_trace()) does not wait for user
+ * space as well. The kernel gives the processor to others between two rounds (task_work_run()). A
+ * round does not touch the process's memory: user space needs that memory's lock to put probes in.
+ * Two entries take turns, since one is busy until its round is over.
  */
 #ifndef MEMLEAKBPF_BPF_HOLD_H
 #define MEMLEAKBPF_BPF_HOLD_H
@@ -17,18 +17,19 @@
 #include "bpf/loss.h"
 #include "bpf/wait.h"
 
-#define HOLD_LOOKS	512 /* of a round: less than a tenth of a millisecond */
-#define HOLD_SECOND	(1ull << 32)
-#define HOLD_LONGEST_NS 15000000000ull /* for a tool that works, and does not come to this one */
+#define HOLD_LOOKS  512 /* in a round: less than a tenth of a millisecond */
+#define HOLD_SECOND (1ull << 32)
+/* for a tool that works, and does not come to this process */
+#define HOLD_LONGEST_NS 15000000000ull
 
 struct hold {
 	struct bpf_task_work work;
-	uint64_t since_ns; /* 0: it has not begun; what user space is to have handled */
+	uint64_t since_ns; /* user space is to have handled all until then; 0: it has not begun */
 	uint32_t target_id;
 	uint32_t pad;
 };
 
-/* By tid, of the second entry with HOLD_SECOND. Not made where nobody is held. */
+/* By tid; the second entry with HOLD_SECOND. Not made where nobody is held. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -40,7 +41,7 @@ struct {
 typedef int(hold_callback)(struct bpf_map *map, void *key, void *value);
 
 #ifdef NO_HOLD
-/* For kernels without the function: libbpf must not come upon its name (user/trace/skeleton.h). */
+/* For kernels without the function: libbpf must not find its name (user/trace/skeleton.h). */
 static __always_inline void hold_call_off(struct task_struct *task)
 {
 	(void)task;
@@ -54,7 +55,7 @@ static __always_inline bool hold_begin(struct task_struct *task, uint32_t target
 }
 #else
 
-/* From 7.0 on it has another name, which is not asked for yet. */
+/* From 7.0 on it has another name, which we do not ask for yet. */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work,
 					      void *map__map, hold_callback *callback,
 					      void *aux__prog) __weak __ksym;
@@ -81,7 +82,7 @@ static __always_inline bool hold_schedule(struct task_struct *task, uint64_t key
 	return !err;
 }
 
-/* Both entries: what is scheduled is called off with its entry. */
+/* Deletes both entries, and with them what is scheduled. */
 static __always_inline void hold_end(uint64_t key, uint32_t target_id)
 {
 	struct target_stats *stats = target_stats_of(target_id);
@@ -109,16 +110,19 @@ static int hold_round(struct bpf_map *map, void *key, void *value)
 	if (!since)
 		since = bpf_ktime_get_ns();
 	/*
-	 * First, and called off when there is no need: the verifier goes into the next round as soon
-	 * as it has done with all that comes after this, and then knows it already.
+	 * First, and called off without need. The verifier looks at the next round as soon as it is
+	 * done with all that follows here, and then knows it already.
 	 */
 	again = hold_schedule(task, number ^ HOLD_SECOND, target_id, since);
 	wait.handled_ns = since;
-	/* Where many are held, on a busy machine, a tool that works comes to this one as well. */
+	/* If many are held on a busy machine, a working tool comes to this one as well. */
 	if (worked > since + HOLD_LONGEST_NS)
 		worked = since;
 	wait.until_ns = (worked > since ? worked : since) + WAIT_EXACT_NS;
-	/* A tool that has not answered, and has done nothing since, is not waited for again; who waits already has its own time. */
+	/*
+	 * A tool that has not answered, and has done nothing since, is not waited for again; those
+	 * who wait already have their own time.
+	 */
 	if (again && (!first || tool_answers()))
 		bpf_loop(HOLD_LOOKS, look, &wait, 0);
 	else
@@ -142,7 +146,7 @@ static __always_inline void hold_call_off(struct task_struct *task)
 /* The task is about to begin, as a target of that number. False: it cannot be held. */
 static __always_inline bool hold_begin(struct task_struct *task, uint32_t target_id)
 {
-	/* What is left of one that was killed as it waited. */
+	/* The rest of a hold whose process was killed as it waited. */
 	hold_call_off(task);
 	return hold_schedule(task, (uint32_t)task->pid, target_id, 0);
 }

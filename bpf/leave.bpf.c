@@ -2,8 +2,8 @@
 /*
  * A target on its way out: after its exit handlers, before the system call that takes its other
  * threads and its memory away. User space is told, and the thread waits until ptrace has asked it
- * to stop, which it then does before its next instruction. If that does not come, the process ends
- * as if nothing had been; at once, if the tool is stopped itself.
+ * to stop; it stops before its next instruction. If no stop comes, the process ends as if nothing
+ * had been. It ends at once if the tool is stopped itself.
  */
 #include "bpf/loss.h"
 #include "bpf/regs.h"
@@ -41,12 +41,12 @@ int on_leave(struct pt_regs *ctx)
 	};
 
 	use_own_stack();
-	/* Of a vfork the memory is its parent's, which goes on. */
+	/* A vfork child has its parent's memory, which goes on. */
 	if (!target || target->flags & TARGET_VFORK || !tool_answers() || tool_stands_still())
 		return 0;
 	/*
-	 * _exit of some libraries calls _Exit. Of other threads that end the process as well, none
-	 * may be faster than the stop.
+	 * _exit of some libraries calls _Exit: the same thread comes twice. Other threads that end
+	 * the process as well must not be faster than the stop.
 	 */
 	first = __sync_val_compare_and_swap(&target->leaver, 0, tid);
 	if (first == tid)

@@ -12,7 +12,7 @@
 #define ERR_EXIST 17
 
 /*
- * Both compute the same weight from the size, so what a block has added its free takes away to the
+ * Both compute the same weight from the size, so a free takes away what its block has added, to the
  * last bit.
  */
 static __always_inline void count_alloc(uint32_t slot, uint64_t bytes, uint64_t level)
@@ -62,7 +62,7 @@ static __always_inline struct stack_counters *counters_of(const struct live_valu
 	return bpf_map_lookup_elem(&counters, live_slot_key(block, &room));
 }
 
-/* The same for a block that the target has weighed. */
+/* The same for a block with a weight from the target. */
 static __always_inline uint64_t live_weighed_count(const struct live_value *block)
 {
 	return block->size ? (block->weighed << 16) / block->size : SAMPLE_ONE;
@@ -125,7 +125,7 @@ static __always_inline void count_kept(const struct live_value *block)
 				     sample_variance_at(block->size, weight, live_level(block)));
 }
 
-/* Only new_bytes are left of the block, which lives on. One that is weighed stands for itself alone. */
+/* Only new_bytes are left of the block, which lives on. A weighed block stands for itself alone. */
 static __always_inline void count_cut(struct live_value *block, uint64_t new_bytes)
 {
 	struct stack_counters *c = counters_of(block);
@@ -143,7 +143,7 @@ static __always_inline void count_cut(struct live_value *block, uint64_t new_byt
 	block->size = new_bytes;
 }
 
-/* The block is larger by now. Not for one that is weighed by its size: it may stand for others. */
+/* The block is larger by now. Not for a block weighed by its size: it may stand for others. */
 static __always_inline void count_grown(struct live_value *block, uint64_t new_bytes)
 {
 	struct stack_counters *c = counters_of(block);
@@ -159,8 +159,8 @@ static __always_inline void count_grown(struct live_value *block, uint64_t new_b
 }
 
 /*
- * A free or resize of a block that is not in the books; under sampling that is the rule and means
- * nothing.
+ * Counts a free or resize of a block that is not in the books; under sampling that is the rule and
+ * means nothing.
  */
 static __always_inline void count_unknown_free(uint32_t target_id)
 {
@@ -189,8 +189,8 @@ static __always_inline uint32_t *live_filter_of(const struct live_key *key)
 }
 
 /*
- * False: certainly not there. A block is counted before its address is handed out, so no free comes
- * too early.
+ * False: certainly not there. A block is counted before the program gets its address, so no free
+ * comes too early.
  */
 static __always_inline bool live_may_have(const struct live_key *key)
 {
@@ -208,8 +208,8 @@ static __always_inline void live_filter_add(const struct live_key *key, uint32_t
 }
 
 /*
- * Everything enters the live map here, and leaves it by live_remove(). `flags` are those of an
- * update; 0 or -errno.
+ * Everything enters the live map here, and leaves it by live_remove(). `flags` are for the update;
+ * 0 or -errno.
  */
 static __always_inline long live_put(const struct live_key *key, const struct live_value *value,
 				     uint64_t flags)
@@ -237,7 +237,7 @@ static __always_inline long live_remove(const struct live_key *key)
 	return err;
 }
 
-/* Before it is removed: in the table or among the notes, the reader finds it. */
+/* Notes it before its removal: the reader finds it in the table or among the notes. */
 static __always_inline void live_note(const struct live_key *key, const struct live_value *value)
 {
 	struct noted_free note = {.address = key->address, .value = *value};
@@ -249,8 +249,8 @@ static __always_inline void live_note(const struct live_key *key, const struct l
 }
 
 /*
- * Takes a block out of the live map. True and *out filled when it was there; of two that race for
- * one block only one gets it. The counters are the caller's business.
+ * Takes a block out of the live map. True and *out filled when it was there; if two race for one
+ * block, only one gets it. The caller changes the counters.
  */
 static __always_inline bool live_take(uint32_t target_id, uint64_t address, struct live_value *out)
 {
@@ -275,9 +275,9 @@ static __always_inline bool live_has(uint32_t target_id, uint64_t address)
 }
 
 /*
- * Enters a new block and counts it. An address that is still live means that its free was not seen
- * (made by code that is not probed): the old block is closed, and that is counted. It is the
- * thread's last one from then on.
+ * Enters a new block and counts it. If the address is still live, its free was not seen (code
+ * without probes made it): closes the old block, and counts that. The new one is the thread's last
+ * block from then on.
  */
 static __always_inline void live_insert(struct thread_state *thread, uint32_t target_id,
 					uint64_t address, uint64_t size, uint64_t weighed,

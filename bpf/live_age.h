@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The clock that tells ages, and what a live block adds to the ages of its stack. */
+/* The clock for ages, and a live block's part in the ages of its stack. */
 #ifndef MEMLEAKBPF_BPF_LIVE_AGE_H
 #define MEMLEAKBPF_BPF_LIVE_AGE_H
 
 #include "bpf/live.h"
 
-/*
- * How long a tick is, is told by the distance to the first reading, which is made when the trace
- * begins.
- */
+/* The distance to the first reading, at the trace's beginning, tells how long a tick is. */
 static __always_inline void live_clock_update(void)
 {
 	uint64_t now = bpf_ktime_get_ns(), ticks = bpf_jiffies64();
@@ -22,14 +19,14 @@ static __always_inline void live_clock_update(void)
 	if (ticks > shared.first_ticks)
 		shared.clock.tick_ns = (now - shared.first_ns) / (ticks - shared.first_ticks);
 	shared.kernel_clock = shared.clock;
-	/* As live_now() has it for births. */
+	/* As live_now() does for births. */
 	if (FIGURES(lifetimes)) {
 		shared.clock.now_ticks = (uint32_t)(now >> LIVE_TIME_SHIFT);
 		shared.clock.tick_ns = 1u << LIVE_TIME_SHIFT;
 	}
 }
 
-/* Is it far older than others of its stack become? */
+/* Counts it if it is far older than others of its stack become. */
 static __always_inline void live_outlived(const struct live_value *value, uint64_t age_ns)
 {
 	uint32_t slot = live_slot(value);
@@ -80,7 +77,10 @@ static long live_one_age(void *map, struct live_key *key, struct live_value *val
 	return 0;
 }
 
-/* The ages of all live blocks. A callback costs a tenth of an iterator's turn: no sequence file, one call per entry. */
+/*
+ * Takes the ages of all live blocks. A callback costs a tenth of an iterator's turn: no sequence
+ * file, one call per entry.
+ */
 static __always_inline void live_walk_ages(void)
 {
 	struct live_clock clock = shared.clock;

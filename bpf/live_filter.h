@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of the map live_filter (bpf/bpf_maps.h), which both sides count in. */
+/* The rows of the map live_filter (bpf/bpf_maps.h), in which both sides count. */
 #ifndef MEMLEAKBPF_BPF_LIVE_FILTER_H
 #define MEMLEAKBPF_BPF_LIVE_FILTER_H
 

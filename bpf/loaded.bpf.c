@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A target whose dynamic loader has mapped libraries, at the start of a program or by dlopen, before
- * any of their code has run. One of them may be an allocator that nobody knew: user space learns of
+ * A target whose dynamic loader has mapped libraries, at the start of a program or by dlopen,
+ * before any of their code has run. One of them may be an unknown allocator. User space learns of
  * the mapping by a record, and takes some milliseconds to put probes in. The thread waits for that,
  * so that the allocator's first call is seen.
  *
- * The loader calls this function for debuggers, which have their breakpoint there: _dl_debug_state
- * of glibc's and musl's loaders (the debugger interface of SVR4, r_brk in <link.h>).
+ * The loader calls this function for debuggers, which have their breakpoint there. It is
+ * _dl_debug_state of glibc's and musl's loaders (the debugger interface of SVR4, r_brk in
+ * <link.h>).
  */
 #include "bpf/loss.h"
 #include "bpf/own_stack.h"
@@ -17,8 +18,8 @@
 #define MAX_LIBRARIES 1024
 
 /*
- * Files that have their probes in all targets, or need none: where a program maps no others,
- * nothing is waited for. User space fills it in; what it cannot enter is waited for.
+ * Files that have their probes in all targets, or need none. A program that maps no others does not
+ * wait. User space fills it in; a file that it cannot enter makes programs wait.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -28,7 +29,7 @@ struct {
 	__type(value, uint8_t);
 } known_files SEC(".maps");
 
-/* struct r_debug and struct link_map of <link.h>, as far as they are read. */
+/* The members that we read of struct r_debug and struct link_map of <link.h>. */
 struct debugger_view {
 	uint64_t version, libraries, r_brk;
 	uint32_t state; /* 0 is RT_CONSISTENT: all is mapped */
@@ -74,7 +75,7 @@ static long look_at_library(uint32_t i, struct library_walk *walk)
 	return walk->unknown;
 }
 
-/* The target's word, which is no more than a reason to wait or not. */
+/* Goes by the target's word, which only decides whether it waits. */
 static __always_inline bool maps_unknown_files(uint64_t first)
 {
 	struct library_walk walk = {.at = first};
@@ -98,7 +99,9 @@ static __always_inline void wait_until_handled(const struct pt_regs *ctx, uint32
 		.handled_ns = now,
 	};
 
-	/* Only to wake it: what it is to handle is in its buffers. A full one it is reading. */
+	/*
+	 * Only wakes the tool: the events to handle are in its buffers. It is reading a full one.
+	 */
 	bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 	wait_for_tool(&wait);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counting what could not be recorded. Every map update that can fail ends here. */
+/* Counts what could not be recorded. Every map update that can fail ends here. */
 #ifndef MEMLEAKBPF_BPF_LOSS_H
 #define MEMLEAKBPF_BPF_LOSS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where live mappings may begin: counters by stretches of memory. The live map finds a block by its beginning
- * only, and an unmapped range may have none, one or many of them.
+ * Counters of the beginnings of live mappings, by stretches of memory. The live map finds a block
+ * by its beginning only, and an unmapped range may have none, one or many of them.
  */
 #ifndef MEMLEAKBPF_BPF_MAPPED_H
 #define MEMLEAKBPF_BPF_MAPPED_H
@@ -9,12 +9,12 @@
 #include "bpf/bpf_maps.h"
 #include "bpf/config.h"
 
-/* Two sizes of stretches: most of what is looked through is empty. */
+/* Two sizes of stretches: most of a searched range is empty. */
 #define MAPPED_SMALL_SHIFT 21
 #define MAPPED_LARGE_SHIFT 30
 
 #define MAPPED_BITS 14
-/* Stretches that share a row are looked through in vain, and that is all. */
+/* Stretches that share a row are searched in vain, which does no harm. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -49,7 +49,7 @@ static __always_inline uint64_t mapped_empty(uint32_t target_id, uint64_t addres
 	return 0;
 }
 
-/* A block has come (1) or gone (-1). Few of other kinds begin with a page. */
+/* Counts a block that has come (1) or gone (-1). Few of other kinds begin with a page. */
 static __always_inline void mapped_count(const struct live_key *key, uint32_t n)
 {
 	uint32_t *small, *large;
@@ -64,7 +64,7 @@ static __always_inline void mapped_count(const struct live_key *key, uint32_t n)
 		__sync_fetch_and_add(large, n);
 }
 
-/* So far back the mapping may begin that an address is in. */
+/* Notes the largest size: a mapping may begin so far before an address in it. */
 static __always_inline void mapped_note_size(const struct live_key *key, uint64_t size)
 {
 	uint64_t largest;
@@ -73,8 +73,8 @@ static __always_inline void mapped_note_size(const struct live_key *key, uint64_
 		return;
 	largest = *(volatile uint64_t *)&shared.largest_mapping;
 	/*
-	 * Of two at once the larger one may be lost, and is noted when its like comes again. An exchange would be
-	 * exact, but kernels before 5.12 refuse programs that have one anywhere.
+	 * Of two at once the larger one may be lost, and is noted when its like comes again. An
+	 * exchange would be exact, but kernels before 5.12 refuse programs that have one anywhere.
 	 */
 	if (size > largest)
 		*(volatile uint64_t *)&shared.largest_mapping = size;

@@ -11,10 +11,10 @@
 
 /*
  * Before 5.12 no instruction adds and tells the sum. A queue holds the next numbers instead, 0 to
- * config.number_step - 1 at first: who takes n out puts n + config.number_step in. So each comes
- * once, and nobody waits for another, who may stand still for long on a virtual machine: there are
- * more in the queue than programs can run at a time, which are not preempted on those kernels.
- * NUMBER_NONE from `end` on.
+ * config.number_step - 1 at first. Whoever takes n out puts n + config.number_step in, so each
+ * number comes once. Nobody waits for another, who may stand still for long on a virtual machine.
+ * The queue has more numbers than programs can run at a time, and those kernels do not preempt
+ * them. NUMBER_NONE from `end` on.
  */
 static __always_inline uint32_t number_next(void *queue, uint32_t end)
 {
@@ -27,7 +27,7 @@ static __always_inline uint32_t number_next(void *queue, uint32_t end)
 	return number < end ? number : NUMBER_NONE;
 }
 
-/* A slot that has not been used, or ABI_NO_SLOT. */
+/* An unused slot, or ABI_NO_SLOT. */
 static __always_inline uint32_t number_slot(void)
 {
 	return number_next(&slot_numbers, config.max_slots);

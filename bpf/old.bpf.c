@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs that kernels before 5.15 get instead of their namesakes. What those kernels lack,
- * and what is done here:
+ * Kernels before 5.15 get these programs instead of their namesakes. Such kernels lack:
  *
- * - bpf_get_attach_cookie (5.15): user space loads each program once for every cookie that it
+ * - bpf_get_attach_cookie (5.15). User space loads each program once for every cookie that it
  *   needs, with the cookie in the place of FIXED_COOKIE (user/probe/old.c). So a program here calls
- *   no other function: its instructions are all that there is of it.
- * - atomic operations with a result (5.12): bpf/number.h has queues.
- * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12): no unwinding by
- *   tables, but by frame pointers; user space walks over the live blocks itself.
+ *   no other function: it consists of its own instructions only.
+ * - atomic operations with a result (5.12). bpf/number.h has queues.
+ * - callbacks (5.13), bpf_find_vma (5.17) and functions that take pointers (5.12). Unwinding goes
+ *   by frame pointers, not by tables; user space walks over the live blocks itself.
  *
  * The section names begin with '?': loaded only where user space asks for it.
  */

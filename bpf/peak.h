@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --peak: the most live bytes that a target has had, and each of its stacks. User space is told
- * whenever the target has 1/32 more than when it looked last, and then keeps what its stacks had.
+ * --peak: the most live bytes of a target, and of each of its stacks. User space is told whenever
+ * the target has 1/32 more than at the last look, and then keeps its stacks' bytes.
  */
 #ifndef MEMLEAKBPF_BPF_PEAK_H
 #define MEMLEAKBPF_BPF_PEAK_H
@@ -9,7 +9,7 @@
 #include "bpf/bpf_maps.h"
 #include "bpf/figures.h"
 
-/* Whoever comes second by a higher number wins; who is beaten so often had others above it. */
+/* Of two at once the higher number wins; a loser of so many races had others above it. */
 #define PEAK_TRIES 16
 
 #ifdef MEMLEAKBPF_FIGURES
@@ -41,7 +41,7 @@ static __always_inline bool peak_raise(uint64_t *highest, uint64_t now)
 	return false;
 }
 
-/* Once, until user space has looked. */
+/* Tells user space once, until it has looked. */
 static __always_inline void peak_tell(struct target_peak *peak, uint32_t target_id, uint64_t live)
 {
 	uint64_t now = bpf_ktime_get_ns(), at = peak->tell_at;
@@ -61,7 +61,7 @@ static __always_inline void peak_grown(uint32_t slot, struct stack_counters *c, 
 	struct target_peak *peak;
 	uint32_t target_id = 0;
 
-	/* Freed is read last, so that it is never more than there was. */
+	/* Reads the freed bytes last, so that the result is never too large. */
 	allocated = *(volatile uint64_t *)&c->alloc_bytes;
 	live = allocated - *(volatile uint64_t *)&c->free_bytes;
 	highest = bpf_map_lookup_elem(&slot_peaks, &slot);
@@ -71,7 +71,7 @@ static __always_inline void peak_grown(uint32_t slot, struct stack_counters *c, 
 	if (!peak)
 		return;
 	live = __sync_fetch_and_add(&peak->live, bytes) + bytes;
-	/* What was freed by a sampled weight that rounds up. */
+	/* A sampled weight that rounds up may have freed more than there was. */
 	if ((int64_t)live <= 0)
 		return;
 	if (live > peak->bytes && peak_raise(&peak->bytes, live))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Allocator calls of one thread that have not returned: a small stack. The outermost call owns the
- * allocation, so calls made inside it are not entered at all. Several entries are needed because a
- * thread can leave a call for another stack (signal on an alternate stack, coroutine) and allocate
- * there.
+ * allocation, so calls made inside it are not entered at all. Several entries are needed: a thread
+ * can leave a call for another stack (signal on an alternate stack, coroutine) and allocate there.
  */
 #ifndef MEMLEAKBPF_BPF_PENDING_H
 #define MEMLEAKBPF_BPF_PENDING_H
@@ -15,9 +14,9 @@
 
 /*
  * Is the call that was entered at `sp` still running? While it is, its return address on the stack
- * is the kernel's uretprobe trampoline; an exception or longjmp that unwound it leaves the slot to
- * be overwritten by later calls. Where the trampoline's address cannot be had (and on aarch64,
- * where it is in a register) only the order of stack pointers tells.
+ * is the kernel's uretprobe trampoline. After an exception or longjmp later calls overwrite that.
+ * If we cannot have the trampoline's address (and on aarch64, where it is in a register), only the
+ * order of stack pointers tells.
  */
 static __always_inline bool call_is_active(const struct pending *p)
 {
@@ -43,17 +42,17 @@ static __always_inline bool call_is_active(const struct pending *p)
 
 /*
  * Calls without a return probe (PENDING_BARE: functions that an exception may leave) have their own
- * return address at sp, and nothing says that it is not an old one, in a place which later calls
- * happened not to write to. So more than that is asked:
+ * return address at sp. It may be an old one, at a place that no later call has written to. So we
+ * check more:
  *
- * - a call above it, or one of the same function at the same place, is not inside it;
- * - the unwinder is watched. As soon as it has begun, the call may be over (PENDING_UNWOUND): what
- *   is allocated deeper then counts for itself. Dropping the call would be wrong, since the
- *   exception may be caught inside it, and it then returns with its block; __cxa_begin_catch, which
- *   the catching frame calls, tells by its stack pointer which of the two it is.
+ * - A call above it, or one of the same function at the same place, is not inside it.
+ * - The unwinder is watched. Once it has begun, the call may be over (PENDING_UNWOUND): deeper
+ *   allocations then count for themselves. Dropping the call would be wrong. The exception may be
+ *   caught inside it, and it then returns with its block. The catching frame calls
+ *   __cxa_begin_catch, whose stack pointer tells which of the two it is.
  *
- * What is left is a stack unwound by means that are not watched; should such a call be dropped
- * later, it is counted as lost.
+ * A stack may still be unwound by means that are not watched; should such a call be dropped later,
+ * it is counted as lost.
  */
 static __always_inline bool bare_call_is_over(const struct pending *p, uint64_t sp, uint64_t ip)
 {
@@ -68,8 +67,8 @@ static __always_inline bool call_is_over(const struct pending *p, uint64_t sp, u
 }
 
 /*
- * A call that never returned. Of a resize the old block is still there, unless its address has been
- * handed out again.
+ * Drops a call that never returned. A resize's old block is still there, unless its address has
+ * been handed out again.
  */
 static __always_inline void pending_abandon(struct pending *p)
 {
@@ -99,7 +98,7 @@ static __always_inline struct pending *pending_at(struct thread_state *thread, u
 }
 
 /*
- * Drops calls that were unwound, then says whether the call of the function at `ip` that is entered
+ * Drops calls that were unwound. Then says whether the call of the function at `ip` that is entered
  * at `sp` is inside another one.
  */
 static __always_inline bool pending_nested(struct thread_state *thread, uint64_t sp, uint64_t ip)
@@ -115,7 +114,7 @@ static __always_inline bool pending_nested(struct thread_state *thread, uint64_t
 			if (top->flags & PENDING_UNWOUND)
 				return false;
 			/*
-			 * Deeper in the same stack: inside. At the same place: a tail call, as
+			 * Deeper in the same stack: inside. At the same place: a tail call, such as
 			 * glibc's realloc(NULL, n) makes to malloc. Above it: another stack,
 			 * another call.
 			 */
@@ -140,10 +139,7 @@ static __always_inline struct pending *pending_push(struct thread_state *thread,
 	return &thread->pending[depth];
 }
 
-/*
- * The call that is entered at `sp` is a tail call, by whose return the pending one will be known to
- * return.
- */
+/* The call that is entered at `sp` is a tail call: its return is also the pending call's. */
 static __always_inline bool pending_tail_call(struct thread_state *thread, uint64_t sp)
 {
 	struct pending *top = pending_at(thread, (uint64_t)thread->depth - 1);
@@ -165,8 +161,8 @@ static __always_inline void pending_unwind(struct thread_state *thread)
 }
 
 /*
- * The frame that ends at `sp` has caught the exception: what was called from it or deeper is over,
- * the rest is not.
+ * The frame that ends at `sp` has caught the exception: calls made from it or deeper are over, the
+ * others are not.
  */
 static __always_inline void pending_caught(struct thread_state *thread, uint64_t sp)
 {
@@ -180,7 +176,7 @@ static __always_inline void pending_caught(struct thread_state *thread, uint64_t
 		if (p->sp > sp)
 			p->flags &= ~PENDING_UNWOUND;
 		else if (p->flags & PENDING_UNWOUND)
-			p->sp = 0; /* below every other: dropped when it is looked at */
+			p->sp = 0; /* below every other: dropped at the next look */
 	}
 }
 

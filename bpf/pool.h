@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Mappings that a runtime with a pool of its own makes: one of them stands for all the objects that
- * it will have, and the stack is that of the object for which there was no room.
+ * Mappings of a runtime with a pool of its own. One mapping stands for all objects that it will
+ * have; its stack is that of the object that found no room.
  */
 #ifndef MEMLEAKBPF_BPF_POOL_H
 #define MEMLEAKBPF_BPF_POOL_H
@@ -10,7 +10,7 @@
 #include "bpf/regs.h"
 #include <bpf/bpf_helpers.h>
 
-/* Targets that have such a runtime, by id. */
+/* Targets with such a runtime, by id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
@@ -23,7 +23,10 @@ struct {
 #define POOL_FLAGS 0x22	   /* MAP_PRIVATE | MAP_ANONYMOUS */
 #define POOL_NEVER 0x20100 /* MAP_STACK (PHP's fibers have theirs so), MAP_GROWSDOWN */
 
-/* Who has called the function at whose entry, or a place with the same registers, the probe is; 0: unknown. */
+/*
+ * The caller of the function at whose entry, or a place with the same registers, the probe is; 0:
+ * unknown.
+ */
 static __always_inline uint64_t pool_caller(const struct pt_regs *ctx)
 {
 #if defined(__TARGET_ARCH_x86)

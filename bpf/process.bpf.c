@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Fork, exec and exit of targets, and where their memory gets a new meaning. */
+/* Fork, exec and exit of targets, and new mappings in their memory. */
 #include "bpf/process.h"
 #include "bpf/rss.h"
 
@@ -16,21 +16,21 @@ int on_exec(uint64_t *ctx)
 }
 
 /*
- * What the process has at its end. Until Linux 6.16 its memory has been given back by the time
- * that the tracepoint fires: 0.
+ * The process's memory at its end. Until Linux 6.16 it has been given back when the tracepoint
+ * fires: 0.
  */
 static __always_inline uint32_t anon_pages_at_end(struct task_struct *task)
 {
 	struct mm_struct *mm = kernel_read(task, mm);
 
-	/* Without a number of CPUs user space could not have it: it has been refused, or is unknown. */
+	/* Without the number of CPUs that user space sets: it was refused, or is unknown. */
 	if (!mm || !possible_cpus)
 		return 0;
 	rss_measure_offsets();
 	return (uint32_t)(rss_pages(mm, MM_ANONPAGES) + rss_pages(mm, MM_SWAPENTS));
 }
 
-/* A thread ends, and others of its process go on: is it the one that the probes hang on? */
+/* A thread ends, and others of its process go on: do the probes depend on it? */
 static __always_inline void anchor_ended(uint32_t tgid, uint32_t tid)
 {
 	struct target_info *info = bpf_map_lookup_elem(&targets, &tgid);
@@ -57,8 +57,9 @@ static __always_inline uint32_t end_of(struct task_struct *task, const struct ta
 
 #ifndef MEMLEAKBPF_RAW_TRACEPOINTS
 /*
- * The kernel runs short of memory, of its own or of a control group's, and has chosen a process. Argument: the
- * thread's id, or since 6.9 the task. Of a thread whose process's main thread has ended it is not known before.
+ * The kernel runs short of memory, its own or a control group's, and has chosen a process.
+ * Argument: the thread's id, or since 6.9 the task. If the process's main thread has ended, only
+ * the task tells the process.
  */
 SEC("raw_tp/mark_victim")
 int on_victim(uint64_t *ctx)
@@ -104,7 +105,10 @@ int on_exit(uint64_t *ctx)
 	id = info->id;
 	flags = info->flags;
 	event.end = end_of(task, info);
-	/* The last two threads of a process can both see that none is left: one of them deletes. */
+	/*
+	 * The last two threads of a process can both see that no other is left: one of them
+	 * deletes.
+	 */
 	if (bpf_map_delete_elem(&targets, &tgid))
 		return 0;
 	event.pid = tgid;
@@ -121,10 +125,10 @@ int on_exit(uint64_t *ctx)
 
 #ifndef MEMLEAKBPF_RAW_TRACEPOINTS
 /*
- * New memory takes a place: what the unwinder knew there no longer holds (a library that was
- * closed, another one at its address). Fires where the kernel chooses the address; fixed mappings
- * lie within one of those, or replace what the program itself had put there. Arguments: address (or
- * an error), struct vm_unmapped_area_info.
+ * New memory takes a place: the unwinder's knowledge of that place is out of date (a library was
+ * closed, another one came at its address). Fires where the kernel chooses the address. Fixed
+ * mappings lie within one of those, or replace the program's own. Arguments: address (or an error),
+ * struct vm_unmapped_area_info.
  */
 SEC("tp_btf/vm_unmapped_area")
 int on_mapping(uint64_t *ctx)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fork and exec of targets. Ids change here, in the kernel, at the moment it happens, so no
- * allocation of a new program is counted to the old one however late user space wakes up.
+ * Fork and exec of targets. Ids change here, in the kernel, at that very moment. So no allocation
+ * of a new program counts for the old one, however late user space wakes up.
  */
 #ifndef MEMLEAKBPF_BPF_PROCESS_H
 #define MEMLEAKBPF_BPF_PROCESS_H
@@ -16,9 +16,9 @@
 #include "bpf/unwind_trails_map.h"
 
 /*
- * Programs on raw tracepoints stand in where the kernel refuses those that know the types of their
- * arguments (raw.bpf.c): their arguments are numbers to the verifier. The task that forks, execs or
- * exits is the current one, whose type it knows; a child's members are copied.
+ * Some kernels refuse programs that know the types of their arguments: programs on raw tracepoints
+ * replace them (raw.bpf.c). The verifier takes their arguments for numbers. The task that forks,
+ * execs or exits is the current one, whose type the verifier knows; a child's members are copied.
  */
 #ifdef MEMLEAKBPF_RAW_TRACEPOINTS
 #define ON_EVENT(name)	  SEC("?raw_tp/" name)
@@ -30,7 +30,7 @@
 #define event_child(x, m) kernel_read(x, m)
 #endif
 
-/* False: it is lost, which has been counted. */
+/* False: the event is lost, which has been counted. */
 static __always_inline bool send_event(struct process_event *event, uint32_t type,
 				       uint32_t target_id)
 {
@@ -43,16 +43,16 @@ static __always_inline bool send_event(struct process_event *event, uint32_t typ
 	return false;
 }
 
-/* A tracer's options (PTRACE_O_*), as the kernel keeps them (include/linux/ptrace.h). */
+/* A tracer's options (PTRACE_O_*), in the kernel's form (include/linux/ptrace.h). */
 #define PT_OPTIONS  (0x3000ffu << 3)
 #define PT_SYSGOOD  (1u << 3)
 #define PT_CLONE    (1u << 3 << 3)
 #define PT_EXITKILL (1u << 20 << 3)
 
 /*
- * The copy of a process that another tool makes to read its memory, or the helper by which it makes it
- * (user/freeze/forkcopy.c, in another memleakbpf): their ends are told to nobody, and are their tracer's. Neither ever
- * runs. Whoever else traces asks for other options: strace and gdb for forks and execs as well.
+ * Is it a copy of a process, which another memleakbpf makes to read its memory, or the helper that
+ * makes the copy (user/freeze/forkcopy.c)? Neither ever runs, and only their tracer hears of their
+ * ends. Other tracers ask for other options: strace and gdb for forks and execs as well.
  */
 static __always_inline bool process_is_a_copy(struct task_struct *parent, struct task_struct *child)
 {
@@ -93,7 +93,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 			return 0;
 		}
 		event.pid = child_tgid;
-		/* It may live on without exec, which user space has to know. */
+		/* It may live on without exec: user space has to know. */
 		if (!send_event(&event, EVENT_VFORK, info->id))
 			bpf_map_delete_elem(&targets, &child_tgid);
 		return 0;
@@ -101,7 +101,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	if (!(info->flags & TARGET_FOLLOW))
 		return 0;
 	fresh.id = number_target();
-	/* What the parent has allocated, the child may free. */
+	/* The child may free its parent's blocks. */
 	fresh.flags &= ~(TARGET_VFORK | TARGET_WHOLE);
 	fresh.leaver = 0;
 	if (!fresh.id || bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
@@ -119,7 +119,10 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	if (hold)
 		event.held = hold_begin(child, fresh.id);
-	/* What user space is not told of is no target: nobody would ever read its counters. */
+	/*
+	 * A process that user space does not know is no target: nobody would ever read its
+	 * counters.
+	 */
 	if (!send_event(&event, EVENT_FORK, fresh.id)) {
 		if (hold)
 			hold_call_off(child);
@@ -133,7 +136,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 
 /*
  * Arguments: task, the tid it had before (a thread that execs takes over its leader's), binprm.
- * hold: as above; it goes with config.own_exec.
+ * hold: as above; only with config.own_exec.
  */
 static __always_inline int process_execed(uint64_t *ctx, bool hold)
 {
@@ -162,7 +165,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 		return 0;
 	}
 	fresh.id = number_target();
-	/* Whether the new program tells its allocations is not known yet. */
+	/* Nobody knows yet whether the new program reports its allocations. */
 	fresh.flags = info->flags & ~(TARGET_VFORK | TARGET_TELLS);
 	fresh.leaver = fresh.victim = 0;
 	if (hold && fresh.id)
@@ -174,7 +177,7 @@ static __always_inline int process_execed(uint64_t *ctx, bool hold)
 	event.pid = tgid;
 	bpf_get_current_comm(event.comm, sizeof(event.comm));
 	if (!fresh.id || bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
-		/* What the program before has counted stays as it is. */
+		/* The counts of the program before stay as they are. */
 		count_lost(info->id, LOST_TARGETS_FULL);
 		if (hold)
 			hold_call_off(task);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Fork, exec and exit once more, for kernels that refuse programs on these tracepoints by their BTF
- * types (tp_btf), and let programs be on them that copy what they read. Loaded only where user space
- * asks for it: user/trace/refused.c.
+ * types (tp_btf). They accept programs that copy what they read. Loaded only where user space asks
+ * for it: user/trace/refused.c.
  */
 #define MEMLEAKBPF_RAW_TRACEPOINTS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Registers at a probe: the arguments by number, and how a call is recognised when it returns. */
+/* Registers at a probe: the arguments by number, and how a call is recognised at its return. */
 #ifndef MEMLEAKBPF_BPF_REGS_H
 #define MEMLEAKBPF_BPF_REGS_H
 
@@ -8,7 +8,7 @@
 
 /*
  * Reads one register. The barrier keeps the compiler from merging the reads of a switch into one
- * through a computed pointer: the verifier allows only constant offsets into the context.
+ * through a computed pointer. The verifier allows only constant offsets into the context.
  */
 #define REGS_READ(field)                   \
 	({                                 \
@@ -18,8 +18,8 @@
 	})
 
 /*
- * Argument n (from 1) of the function whose entry, or a place with the same registers, the probe is
- * on. 0 for n = 0.
+ * Argument n (from 1) of the function at whose entry, or a place with the same registers, the probe
+ * is. 0 for n = 0.
  */
 static __always_inline uint64_t regs_argument(const struct pt_regs *ctx, uint8_t n)
 {
@@ -77,9 +77,7 @@ static __always_inline uint64_t regs_fp(const struct pt_regs *ctx)
 	return ctx->bp;
 }
 
-/*
- * The stack pointer that the same call had at its entry: the return has popped the return address.
- */
+/* The same call's stack pointer at its entry: the return has popped the return address. */
 static __always_inline uint64_t regs_entry_sp_at_return(const struct pt_regs *ctx)
 {
 	return ctx->sp - 8;

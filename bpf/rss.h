@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How many pages of each kind a process has, read from its mm. From Linux 6.2 on the counters are per
- * CPU, and their parts lie at each CPU's offset, which is measured here by a per-CPU map of our own.
+ * How many pages of each kind a process has, read from its mm. From Linux 6.2 on the counters are
+ * per CPU. Their parts lie at each CPU's offset, which a per-CPU map of our own measures here.
  */
 #ifndef MEMLEAKBPF_BPF_RSS_H
 #define MEMLEAKBPF_BPF_RSS_H
@@ -25,7 +25,7 @@ struct {
 	__type(value, uint64_t);
 } ruler __weak SEC(".maps");
 
-/* A pointer that has been stored in a map is a number when it is read back. */
+/* A pointer stored in a map is a number when it is read back. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -45,8 +45,8 @@ static __always_inline uint64_t number_of(const volatile void *pointer)
 }
 
 /*
- * Told by the kind of a member of a structure that every kernel has. A structure that this kernel
- * lacks is looked for in all modules, too, which needs CAP_SYS_ADMIN (libbpf before 1.5).
+ * Goes by the kind of a member of a structure that every kernel has. libbpf before 1.5 looks for a
+ * structure that this kernel lacks in all modules, too, which needs CAP_SYS_ADMIN.
  */
 static __always_inline bool rss_is_percpu(void)
 {
@@ -74,8 +74,8 @@ static __always_inline void rss_measure_offsets(void)
 }
 
 /*
- * Exact, as percpu_counter_sum() in lib/percpu_counter.c, but without its lock: a part may move by
- * a batch while we add.
+ * Exact, like percpu_counter_sum() in lib/percpu_counter.c, but without its lock: a part may move
+ * by a batch while we add.
  */
 static __always_inline int64_t rss_counter_sum(const struct percpu_counter *counter)
 {
@@ -91,7 +91,10 @@ static __always_inline int64_t rss_counter_sum(const struct percpu_counter *coun
 	return sum > 0 ? sum : 0;
 }
 
-/* `kind`: MM_ANONPAGES and so on. Before 6.2 single numbers that lag by up to 64 pages a thread. */
+/*
+ * `kind`: MM_ANONPAGES and so on. Before 6.2 these are single numbers that lag by up to 64 pages a
+ * thread.
+ */
 #define rss_pages(mm, kind)                                                                       \
 	(rss_is_percpu() ? (uint64_t)rss_counter_sum(&(mm)->rss_stat[kind])                       \
 			 : (uint64_t)BPF_CORE_READ((struct mm_struct___before_6_2 *)(void *)(mm), \

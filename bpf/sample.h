@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sampling by bytes: sample points fall on the stream of allocated bytes as a Poisson process, one
- * per config.sample_bytes on average, and a block is recorded when a point falls into it: with
- * probability p = 1 - exp(-size / mean), so that each byte is equally likely and large blocks are
+ * Sampling by bytes. Sample points fall on the stream of allocated bytes as a Poisson process, one
+ * per config.sample_bytes on average. A block is recorded when a point falls into it: with
+ * probability p = 1 - exp(-size / mean). So each byte is equally likely, and large blocks are
  * nearly always there (heapprofd and tcmalloc sample the same way). Each recorded block then stands
  * for 1 / p blocks of its size, which makes the sums unbiased (Horvitz and Thompson, 1952).
  *
- * Each thread counts down the bytes to its next point, so nothing is shared. Numbers with 16
+ * Each thread counts down the bytes to its next point, so nothing is shared. Numbers have 16
  * fractional bits throughout: BPF has no floating point.
  */
 #ifndef MEMLEAKBPF_BPF_SAMPLE_H
@@ -17,8 +17,8 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * These are calls of functions that the verifier looks at once (bpf/sample.bpf.c): the paths through
- * them would multiply with those of each place that asks, and loading took twice as long.
+ * Functions that the verifier looks at once (bpf/sample.bpf.c). Inlined, their paths would multiply
+ * with those of each caller, and loading took twice as long.
  */
 #ifdef MEMLEAKBPF_OLD_KERNEL
 #include "bpf/sample_compute.h"
@@ -47,15 +47,15 @@ static __always_inline uint64_t sample_weight_at(uint64_t size, uint64_t level)
 }
 
 /*
- * What a recorded block adds to the variance of the sum of bytes, size^2 (1 - p) / p^2, in units of
- * mean^2 / 2^16: x^2 w (w - 1), at most 1.
+ * A recorded block's part of the variance of the sum of bytes, size^2 (1 - p) / p^2. In units of
+ * mean^2 / 2^16 that is x^2 w (w - 1), at most 1.
  */
 static __always_inline uint64_t sample_variance(uint64_t size, uint64_t weight)
 {
 	return config.sample_bytes ? sample_variance_of(size, weight, 0) : 0;
 }
 
-/* The same of a weight by sample_weight_at(), in the same units: at most 4^level. */
+/* The same for a weight by sample_weight_at(), in the same units: at most 4^level. */
 static __always_inline uint64_t sample_variance_at(uint64_t size, uint64_t weight, uint64_t level)
 {
 	return config.sample_bytes ? sample_variance_of(size, weight, level) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What bpf/sample.h computes. A definition in bpf/sample.bpf.c; in the programs for kernels before
- * 5.15, which call no functions, a part of each (bpf/old.bpf.c).
+ * The computations of bpf/sample.h. bpf/sample.bpf.c has them as functions. The programs for
+ * kernels before 5.15, which call no functions, have them inline (bpf/old.bpf.c).
  */
 #ifndef MEMLEAKBPF_BPF_SAMPLE_COMPUTE_H
 #define MEMLEAKBPF_BPF_SAMPLE_COMPUTE_H
@@ -20,7 +20,7 @@
 
 /*
  * An exponentially distributed distance in bytes. For a uniform 32-bit number u = m * 2^-k with m
- * in [1/2, 1), -ln u = k ln 2 - ln m; the logarithm of m comes from a table with 8 bits of m and a
+ * in [1/2, 1), -ln u = k ln 2 - ln m. The logarithm of m comes from a table with 8 bits of m and a
  * straight line between them.
  */
 SAMPLE_PART uint64_t sample_distance(void)
@@ -51,7 +51,7 @@ SAMPLE_PART uint64_t sample_distance(void)
 
 SAMPLE_FUNCTION bool sample_hit(struct thread_state *thread, uint64_t size)
 {
-	/* Never NULL; the verifier looks at this function alone. */
+	/* Never NULL, but the verifier looks at this function alone. */
 	if (!thread)
 		return false;
 	if (!thread->sample_started) {
@@ -62,7 +62,9 @@ SAMPLE_FUNCTION bool sample_hit(struct thread_state *thread, uint64_t size)
 		thread->sample_left -= size;
 		return false;
 	}
-	/* The process has no memory: how far beyond the point the block reaches does not matter. */
+	/*
+	 * The process has no memory: it does not matter how far beyond the point the block reaches.
+	 */
 	thread->sample_left = sample_distance();
 	return true;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --scope: which calls of the functions that somebody has named are open on a thread.
+ * --scope: the open calls, on a thread, of the functions that somebody has named.
  *
- * There are no return probes: their trampoline on the stack is the end of a program that an
- * exception passes, or that returns in another order than it called (coroutines). A call ends at a
- * probe on one of the function's `ret` instructions; or, where it was left by longjmp, an exception,
- * or a jump to another function, as soon as something is seen to happen further up the same stack.
- * What happens there first is counted after that, so no block is counted to a call that is over.
+ * There are no return probes. Their trampoline on the stack would end a program that an exception
+ * passes, or that returns in another order than it called (coroutines). A call ends at a probe on
+ * one of the function's `ret` instructions. A call left by longjmp, an exception, or a jump to
+ * another function ends when something happens further up the same stack. That event is counted
+ * afterwards, so no block counts for a call that is over.
  *
- * A thread may have several stacks: coroutines, or one for signals. They are told apart by the
- * mappings that they are in.
+ * A thread may have several stacks: coroutines, or one for signals. Their mappings tell them apart.
  */
 #ifndef MEMLEAKBPF_BPF_SCOPE_H
 #define MEMLEAKBPF_BPF_SCOPE_H
@@ -33,7 +32,7 @@ struct scope_thread {
 	uint32_t count;
 	uint32_t target_id;
 	uint32_t rows[SCOPE_STACKS];
-	uint64_t other_lo, other_hi; /* another mapping, which has none */
+	uint64_t other_lo, other_hi; /* another mapping, which has no open call */
 };
 
 struct {
@@ -51,7 +50,7 @@ struct {
 	__uint(max_entries, 1);
 } scope_free_rows __weak SEC(".maps");
 
-/* The nodes; user space has them mapped. Those that it gives back: of targets that have ended. */
+/* The nodes; user space has them mapped, and gives those of ended targets back. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -75,7 +74,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } scope_node_of_key __weak SEC(".maps");
 
-/* How many different tags a function has: row 0; and which, by a key without target and parent. */
+/* How many different tags a function has: row 0. The tags: by a key without target and parent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -91,7 +90,10 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } scope_tags_known __weak SEC(".maps");
 
-/* The tags beyond these; and what a row of that begins with: it is too large for the programs' stack. */
+/*
+ * The tags beyond these; and the initial value of a row, which is too large for the programs'
+ * stack.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct scope_others_key);
@@ -107,7 +109,7 @@ struct {
 	__uint(max_entries, 1);
 } scope_no_others __weak SEC(".maps");
 
-/* The node that a slot's stack is in; 0: none. User space has it mapped. */
+/* The node of a slot's stack; 0: none. User space has it mapped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -233,7 +235,7 @@ __weak __noinline int scope_close(uint32_t row, uint32_t end)
 	frame = scope_frame_at(stack, depth - 1);
 	if (!frame)
 		return 0;
-	/* First: who frees a block from now on finds the call around this one. */
+	/* First: a thread that frees a block from now on finds the call around this one. */
 	*(volatile uint32_t *)&stack->depth = (uint32_t)depth - 1;
 	all = frame->own;
 	all.alloc_bytes += frame->nested.alloc_bytes;
@@ -251,7 +253,7 @@ __weak __noinline int scope_close(uint32_t row, uint32_t end)
 	scope_add(&node->own, &frame->own);
 	if (!(frame->flags & SCOPE_INNER))
 		scope_add(&node->sums, &all);
-	/* A free at the very moment may have been counted to a call that was over. */
+	/* A free at that very moment may have been counted for a call that was over. */
 	if (!config.sample_bytes)
 		scope_add_kept(node, (int64_t)(all.alloc_bytes - all.free_bytes) > 0
 					     ? all.alloc_bytes - all.free_bytes
@@ -266,7 +268,7 @@ __weak __noinline int scope_close(uint32_t row, uint32_t end)
 	return 0;
 }
 
-/* The entry of a function: where it is entered, and on aarch64 where it is to return to. */
+/* The entry of a function: its stack pointer, and on aarch64 its return address. */
 struct scope_entry {
 	uint64_t sp, lr;
 };
@@ -281,7 +283,7 @@ static __always_inline struct scope_entry scope_entry_at(const struct pt_regs *c
 	return at;
 }
 
-/* Where it is to return to; 0: unknown. */
+/* The return address; 0: unknown. */
 static __always_inline uint64_t scope_caller(const struct scope_entry *at)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -294,8 +296,8 @@ static __always_inline uint64_t scope_caller(const struct scope_entry *at)
 }
 
 /*
- * Is the return address of the call still on the stack? What was left without a return is written
- * over by the next call from there. Another tool's return probe has the kernel's trampoline in its
+ * Is the call's return address still on the stack? If the call was left without a return, the next
+ * call from there overwrites it. Another tool's return probe puts the kernel's trampoline in its
  * place.
  */
 static __always_inline bool scope_is_on_stack(const struct scope_frame *frame)
@@ -317,9 +319,9 @@ static __always_inline bool scope_is_on_stack(const struct scope_frame *frame)
 }
 
 /*
- * Has the call ended, now that a function is entered? At the same place on the stack that may be one
- * that it has jumped to: both then return to the same place. `scope`: the function is one whose
- * calls are scopes, of which nobody may be called twice from one place.
+ * Has the call ended, now that a function is entered? At the same place on the stack the call may
+ * have jumped to that function: both then return to the same place. `scope`: the function's calls
+ * are scopes, none of which may be called twice from one place.
  */
 static __always_inline bool scope_is_over(const struct scope_frame *frame,
 					  const struct scope_entry *at, bool scope)
@@ -368,12 +370,10 @@ static long scope_take_range(struct task_struct *task, struct vm_area_struct *vm
 	return 0;
 }
 
-/* When the mapping cannot be had, as others change mappings: so much around the stack pointer. */
+/* So much around the stack pointer, when others change mappings and the mapping cannot be had. */
 #define SCOPE_REACH (256u << 10)
 
-/*
- * The mapping that `sp` is in. Without bpf_find_vma() (before 5.17) all is one stack.
- */
+/* The mapping that holds `sp`. Without bpf_find_vma() (before 5.17) all is one stack. */
 static __always_inline void scope_find_range(uint64_t sp, struct scope_range *out)
 {
 	out->lo = 0;
@@ -387,7 +387,7 @@ static __always_inline void scope_find_range(uint64_t sp, struct scope_range *ou
 	out->hi = sp + SCOPE_REACH;
 }
 
-/* Which of the thread's rows the stack pointer is in; ABI_NO_SLOT: none. */
+/* The thread's row that holds the stack pointer; ABI_NO_SLOT: none. */
 static __always_inline uint32_t scope_known_row(const struct scope_thread *t, uint64_t sp)
 {
 	uint32_t i;
@@ -401,7 +401,7 @@ static __always_inline uint32_t scope_known_row(const struct scope_thread *t, ui
 	return ABI_NO_SLOT;
 }
 
-/* A stack has grown: the same one if it ends where that ended. */
+/* Has a stack grown? It is the same one if it ends at the same place. */
 static __always_inline uint32_t scope_grown_row(const struct scope_thread *t,
 						const struct scope_range *range)
 {
@@ -418,7 +418,7 @@ static __always_inline uint32_t scope_grown_row(const struct scope_thread *t,
 	return ABI_NO_SLOT;
 }
 
-/* The row of the stack that `sp` is in; ABI_NO_SLOT: none. */
+/* The row of the stack that holds `sp`; ABI_NO_SLOT: none. */
 static __always_inline uint32_t scope_row_at(struct scope_thread *t, uint64_t sp)
 {
 	uint32_t row = scope_known_row(t, sp);
@@ -441,14 +441,14 @@ static __always_inline uint32_t scope_take_row(void)
 
 	if (!bpf_map_pop_elem(&scope_free_rows, &row))
 		return row;
-	/* Cheap once they are all out. */
+	/* A cheap test once all are out. */
 	if (*(volatile uint32_t *)&scope_shared.next_row >= SCOPE_ROWS)
 		return ABI_NO_SLOT;
 	row = __sync_fetch_and_add(&scope_shared.next_row, 1);
 	return row < SCOPE_ROWS ? row : ABI_NO_SLOT;
 }
 
-/* One of the thread's rows that has no open call; or a new one. ABI_NO_SLOT: no room. */
+/* One of the thread's rows without an open call; or a new one. ABI_NO_SLOT: no room. */
 static __always_inline uint32_t scope_row_to_use(struct scope_thread *t)
 {
 	uint32_t i, row;
@@ -492,7 +492,7 @@ static __always_inline uint32_t scope_row_new(struct scope_thread *t, uint32_t t
 	return row;
 }
 
-/* The mark of the call that a function is in which is entered there; 0: none. A function of its own. */
+/* The mark of the call around a function that is entered there; 0: none. A function of its own. */
 __weak __noinline uint64_t scope_find(uint64_t sp, uint64_t lr, uint32_t target_id)
 {
 	struct scope_thread *t = scope_thread_of(bpf_get_current_task_btf(), 0);
@@ -527,7 +527,7 @@ __weak __noinline int scope_settle(uint64_t mark, uint64_t sp, uint64_t lr)
 	return 0;
 }
 
-/* The same, at the entry of what frees it. */
+/* The same, at the entry of a function that frees the block. */
 static __always_inline void scope_freed(const struct pt_regs *ctx, const struct live_value *block)
 {
 	struct scope_entry at = scope_entry_at(ctx);
@@ -538,8 +538,8 @@ static __always_inline void scope_freed(const struct pt_regs *ctx, const struct 
 }
 
 /*
- * What is done now, in which call is it? Fills in thread->scope and scope_mark. False: it is not to
- * be recorded (--scope-only, and it is in none).
+ * Finds the call around the present event, and fills in thread->scope and scope_mark. False: it is
+ * not to be recorded (--scope-only, and there is no call).
  */
 static __always_inline bool scope_look(const struct pt_regs *ctx, struct thread_state *thread,
 				       uint32_t target_id)

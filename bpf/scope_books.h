@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --scope: what is allocated and freed is counted to the call that it was born in, while that is
- * open. Only the programs of bpf/scoped.bpf.c have that; the others do not hold an instruction of
- * it.
+ * --scope: allocations and frees count for the call of the block's birth, while that is open. Only
+ * the programs of bpf/scoped.bpf.c have that; the others do not hold an instruction of it.
  */
 #ifndef MEMLEAKBPF_BPF_SCOPE_BOOKS_H
 #define MEMLEAKBPF_BPF_SCOPE_BOOKS_H
@@ -30,7 +29,7 @@ const volatile struct scope_config scope_config __attribute__((weak)) = {};
 const volatile struct scope_tag_spec scope_specs[SCOPE_SPECS] __attribute__((weak)) = {};
 struct scope_shared scope_shared __attribute__((weak)) = {};
 
-/* The maps have one row each without --scope; resized. */
+/* Without --scope the maps have one row each; resized. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
@@ -42,7 +41,7 @@ static __always_inline struct scope_frame *scope_frame_at(struct scope_stack *st
 {
 	if (index >= SCOPE_DEPTH)
 		return NULL;
-	/* The compiler is not to compute the place before it has compared. */
+	/* The compiler must not compute the place before it has compared. */
 	barrier_var(index);
 	return &stack->frames[index & (SCOPE_DEPTH - 1)];
 }
@@ -61,8 +60,9 @@ static __always_inline void scope_weigh(uint64_t *bytes, uint64_t *count)
 }
 
 /*
- * The innermost call that is open and in which a block with that mark was born, as 1 + twice its depth, and 1 more if the
- * block is its own; 0: none is. Any thread may ask. (Should the call end at this very moment the block counts as kept.)
+ * Finds the innermost open call in which a block with that mark was born. Returns 1 + twice its
+ * depth, and 1 more if the block is its own; 0: there is none. Any thread may ask. (If the call
+ * ends at this very moment the block counts as kept.)
  */
 __weak __noinline uint64_t scope_find_open(uint64_t mark)
 {
@@ -136,7 +136,7 @@ static __always_inline void scope_count_free(const struct live_value *block)
 	scope_add_free(block, 1);
 }
 
-/* Takes that back. */
+/* Takes a free back. */
 static __always_inline void scope_count_kept(const struct live_value *block)
 {
 	scope_add_free(block, -1);
@@ -164,7 +164,7 @@ static __always_inline void scope_count_resized(const struct live_value *block, 
 }
 #endif
 
-/* How many bytes the target says that the block stands for; 0: it does not. */
+/* How many bytes the block stands for, by the target; 0: the target does not say. */
 static __always_inline uint64_t live_weighed(const struct live_value *block)
 {
 	if (SCOPES)
@@ -172,7 +172,7 @@ static __always_inline uint64_t live_weighed(const struct live_value *block)
 	return config.sample_levels && block->weighed & LIVE_LEVEL_MARK ? 0 : block->weighed;
 }
 
-/* Of one that it does not say it of: by 2^this times the mean it was drawn. */
+/* For a block without a weight: it was drawn by 2^this times the mean. */
 static __always_inline uint64_t live_level(const struct live_value *block)
 {
 	return !SCOPES && config.sample_levels ? block->weighed & 0xf : 0;

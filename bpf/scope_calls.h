@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --scope: the entry of a call, its return, and its thread's end. For bpf/scoped.bpf.c alone. */
+/* --scope: the entry of a call, its return, and its thread's end. Only for bpf/scoped.bpf.c. */
 #ifndef MEMLEAKBPF_BPF_SCOPE_CALLS_H
 #define MEMLEAKBPF_BPF_SCOPE_CALLS_H
 
@@ -42,7 +42,7 @@ static __always_inline void scope_read_tag(const struct pt_regs *ctx, uint32_t r
 	value = regs_argument(ctx, spec->arg);
 	for (i = 0; i < SCOPE_STEPS && i < spec->steps; i++) {
 		value += (uint64_t)spec->step[i];
-		/* A string is where the last one leads to. */
+		/* The last step leads to the string itself. */
 		if (spec->kind == SCOPE_TAG_STRING && i + 1 == spec->steps)
 			break;
 		if (bpf_probe_read_user(&value, sizeof(value), (void *)value))
@@ -54,7 +54,7 @@ static __always_inline void scope_read_tag(const struct pt_regs *ctx, uint32_t r
 		tag->type = SCOPE_IS_STRING;
 }
 
-/* Is it one of those that are told apart? */
+/* Is the tag one that is told apart? */
 static __always_inline bool scope_tag_is_known(const struct scope_node_key *key)
 {
 	struct scope_node_key name = {.function = key->function, .tag = key->tag};
@@ -83,7 +83,10 @@ static __always_inline struct scope_others *scope_others_of(const struct scope_n
 	return bpf_map_lookup_elem(&scope_others, &of);
 }
 
-/* A tag that is not told apart. Of two at this very moment one may be missed, as an estimate can bear. */
+/*
+ * Notes a tag that is not told apart. Of two at this very moment one may be missed, as an estimate
+ * can bear.
+ */
 static __always_inline void scope_note_other(const struct scope_node_key *key)
 {
 	struct scope_others *others = scope_others_of(key);
@@ -172,8 +175,8 @@ static __always_inline bool scope_same(const struct scope_node *node,
 }
 
 /*
- * Is one of the open calls of this function and tag? A function of its own for the verifier's sake:
- * 0 no, 1 yes, 2 the innermost one is.
+ * Is one of the open calls of this function and tag? 0 no, 1 yes, 2 the innermost one is. A
+ * function of its own for the verifier's sake.
  */
 __noinline int scope_is_inside(uint32_t row, uint32_t number)
 {
@@ -199,7 +202,10 @@ __noinline int scope_is_inside(uint32_t row, uint32_t number)
 
 /* ---- calls -------------------------------------------------------------------------------- */
 
-/* The node of a call that is entered on the stack; 0: no room. Directly inside itself it has one. */
+/*
+ * The node of a call that is entered on the stack; 0: no room. A call directly inside itself shares
+ * the node.
+ */
 static __always_inline uint32_t scope_node_on(const struct scope_stack *stack,
 					      struct scope_node_key *key)
 {
@@ -274,7 +280,7 @@ lost:
 	return 0;
 }
 
-/* The row of this thread's stack, NULL: it has none. */
+/* The row of this thread's present stack; NULL: it has none. */
 static __always_inline struct scope_stack *scope_current(uint64_t sp, uint32_t *row)
 {
 	struct scope_thread *t = scope_thread_of(bpf_get_current_task_btf(), 0);
@@ -283,7 +289,10 @@ static __always_inline struct scope_stack *scope_current(uint64_t sp, uint32_t *
 	return *row != ABI_NO_SLOT ? scope_stack_at(*row) : NULL;
 }
 
-/* A return, where the stack pointer is what it was at the entry. Others than ours may end there. */
+/*
+ * At a return, where the stack pointer is the same as at the entry. Other functions' calls may end
+ * there, too.
+ */
 static __always_inline int scope_leave(struct pt_regs *ctx)
 {
 	uint64_t sp = regs_sp(ctx);
@@ -296,13 +305,13 @@ static __always_inline int scope_leave(struct pt_regs *ctx)
 
 		if (!top || top->sp > sp)
 			return 0;
-		/* Of one that has jumped to another both return now. */
+		/* A call that has jumped to another returns together with it. */
 		scope_close(row, top->sp == sp ? SCOPE_RETURNED : SCOPE_LEFT);
 	}
 	return 0;
 }
 
-/* A jump to another function, by whose return the call will end. */
+/* A jump to another function: its return will end the call. */
 static __always_inline int scope_tail(struct pt_regs *ctx)
 {
 	uint64_t sp = regs_sp(ctx);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * --scope: the programs on allocations and frees once more, which follow scopes too, and figures
- * where these are asked for (bpf/figures.h); and those that see the scopes' calls. What nobody has
- * asked for is not in the usual programs, to the last instruction.
+ * --scope: the programs on allocations and frees once more, which follow scopes too, and figures on
+ * request (bpf/figures.h). Also the programs that see the scopes' calls. The usual programs have
+ * not an instruction of this.
  */
 #define MEMLEAKBPF_FIGURES
 #define MEMLEAKBPF_SCOPES
@@ -60,7 +60,7 @@ int scope_jumped(struct pt_regs *ctx)
 	return scope_tail(ctx);
 }
 
-/* Both are attached in front of those that tell user space that a target has ended. */
+/* Both are attached before the programs that tell user space of a target's end. */
 SEC("tp_btf/sched_process_exit")
 int scope_thread_exits(uint64_t *ctx)
 {

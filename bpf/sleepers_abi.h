@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What bpf/sleepers writes of each sleeping thread, back to back. */
+/* The record that bpf/sleepers writes for each sleeping thread, back to back. */
 #ifndef MEMLEAKBPF_BPF_SLEEPERS_ABI_H
 #define MEMLEAKBPF_BPF_SLEEPERS_ABI_H
 
 #include "bpf/types.h"
 
-/* System calls with higher numbers are not asked for. */
+/* Nobody asks for system calls with higher numbers. */
 #define SLEEPER_CALLS 512
 
 /* Words of struct pt_regs: on x86_64 from r15 to ss; on aarch64 x0 to x30, sp, pc, pstate. */
@@ -21,15 +21,13 @@
 #define SLEEPER_VECTOR_MAX 12288
 
 struct sleeper {
-	/*
-	 * how often it has left a processor in its life: while this stays the same it has not run
-	 */
+	/* how often it has left a processor in its life: if this stays the same, it has not run */
 	uint64_t switches;
 	uint64_t tls;	  /* fs_base, tpidr_el0 */
 	uint64_t gs_base; /* x86_64 */
 	uint64_t general[SLEEPER_GENERAL];
 	uint32_t tid; /* in the initial pid namespace */
-	/* bytes that follow, padded to 8; 0 when registers were not asked for */
+	/* bytes that follow, padded to 8; 0: registers were not asked for */
 	uint32_t vector_size;
 };
 _Static_assert(sizeof(struct sleeper) == 32 + 8 * SLEEPER_GENERAL, "ABI");

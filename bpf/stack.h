@@ -24,7 +24,7 @@ static __always_inline uint32_t slot_take(void)
 
 /*
  * The slot for allocations whose stack cannot be recorded: their bytes still count. Every target
- * has one of its own behind those of the stacks, so that there is always room for it.
+ * has one of its own, behind the stacks' slots, so there is always room for it.
  */
 static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 {
@@ -44,8 +44,8 @@ static __always_inline uint32_t slot_without_stack(uint32_t target_id)
 }
 
 /*
- * Publishes a slot for a stack; when another CPU was faster, its slot is used and ours goes back. `managed`: it has functions of a
- * runtime.
+ * Publishes a slot for a stack. If another CPU was faster, uses its slot and gives ours back.
+ * `managed`: the stack has functions of a runtime.
  */
 static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32_t slot,
 					     uint8_t end, bool managed)
@@ -79,7 +79,9 @@ static __always_inline uint32_t slot_publish(const struct stack_key *key, uint32
 #define stack_runtime_end(event, flags) ((void)0)
 #define stack_runtime_tell(event)	0
 #else
-/* After the walk: what the thread is in. Those of TARGET_INTERPRETED are known. */
+/*
+ * After the walk: finds the thread's place in Java and V8. Those of TARGET_INTERPRETED are known.
+ */
 static __always_inline void stack_runtime_end(struct stack_event *event, uint32_t flags)
 {
 	event->runtime.of[RUNTIME_JVM] = event->runtime.of[RUNTIME_V8] = 0;
@@ -89,7 +91,7 @@ static __always_inline void stack_runtime_end(struct stack_event *event, uint32_
 	}
 }
 
-/* 0, or what user space has to know of them could not be sent. */
+/* 0; or user space could not be told all that it has to know of them. */
 static __always_inline int stack_runtime_tell(struct stack_event *event)
 {
 	return runtimes_tell(&event->runtime) | v8_tell(&event->runtime);
@@ -97,7 +99,7 @@ static __always_inline int stack_runtime_tell(struct stack_event *event)
 #endif
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
-/* Walks by frame pointers never end there. */
+/* Walks by frame pointers never end that way. */
 static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
 {
 	(void)thread;
@@ -106,9 +108,9 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 }
 #else
 /*
- * For a walk that ended at code whose tables are not there yet: sends a piece of the stack, once
- * for each stack that looks different, and user space finishes it. ABI_NO_SLOT when there is no
- * room: the stack then stays as short as it is, and says so.
+ * For a walk that ended at code without tables yet. Sends a piece of the stack, once for each stack
+ * that looks different, and user space finishes it. ABI_NO_SLOT when there is no room: the stack
+ * then stays as short as it is, and says so.
  */
 static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32_t target_id)
 {
@@ -130,7 +132,7 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 		slot = *found;
 		goto discard;
 	}
-	/* They are worth some of the slots, not all. */
+	/* They may take some of the slots, not all. */
 	if (__sync_fetch_and_add(&shared.copies, 1) >= config.max_slots / 4)
 		goto discard;
 	slot = slot_take();
@@ -151,12 +153,12 @@ static __always_inline uint32_t slot_of_copy(struct thread_state *thread, uint32
 	copy->stack.frame_count = thread->event.frame_count;
 	copy->stack.end = STACK_END_NO_MAPPING;
 	bpf_ringbuf_submit(copy, 0);
-	/* Not among the managed ones: they have a limit of their own. */
+	/* Not a managed one: copies have a limit of their own. */
 	return slot_publish(&key, slot, STACK_END_NO_MAPPING, false);
 discard:
 	/*
-	 * With a wakeup: what has been discarded takes room until the reader has passed it, and no
-	 * later record would wake that.
+	 * With a wakeup: a discarded record takes room until the reader has passed it, and no later
+	 * record would wake the reader.
 	 */
 	bpf_ringbuf_discard(copy, 0);
 	return slot;
@@ -164,8 +166,9 @@ discard:
 #endif
 
 /*
- * So many slots may stacks with functions of a runtime have at a time: a large Perl program has more than a million of such. What comes
- * then is counted by its C functions alone, of which there are fewer, and as LOST_STACKS_FULL.
+ * At most so many slots for stacks with functions of a runtime: a large Perl program has more than
+ * a million such stacks. Further ones count by their C functions alone, of which there are fewer,
+ * and as LOST_STACKS_FULL.
  */
 #define MANAGED_SLOTS (config.max_slots / 2)
 
@@ -223,7 +226,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 		return *found;
 	}
 
-	/* First: without one nothing of a stack is sent. */
+	/* First: without a slot nothing of a stack is sent. */
 	event->slot =
 		key.stack_id == event->walk_id || slot_may_be_managed() ? slot_take() : ABI_NO_SLOT;
 #ifdef MEMLEAKBPF_MANAGED
@@ -262,7 +265,7 @@ static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_
 }
 
 #ifdef MEMLEAKBPF_MANAGED
-/* The thread's interpreter, as the table has it now, and no slot. False: it has none. */
+/* Renews the thread's interpreter from the table, without a slot. False: it has none. */
 static __always_inline bool stack_python_renew(struct python_thread *py, uint32_t target_id,
 					       uint32_t epoch)
 {
@@ -280,8 +283,9 @@ static __always_inline bool stack_python_renew(struct python_thread *py, uint32_
 }
 
 /*
- * A walk that the thread remembers, and where in Python it is, are a stack together. It comes through no other runtime's code, or it
- * would not be remembered. ABI_NO_SLOT: it is not known; what it is in is in thread->event then.
+ * A remembered walk and the thread's place in Python are a stack together. It comes through no
+ * other runtime's code, or nobody would remember it. ABI_NO_SLOT: the stack is not known;
+ * thread->event has the place then.
  */
 static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 						  const struct target_info *target,
@@ -298,7 +302,7 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 	uint32_t *found;
 
 	if (!py) {
-		/* What it is in is not known. */
+		/* Its place in Python is unknown. */
 		count_lost(target->id, LOST_FRAMES);
 		return slot_without_stack(target->id);
 	}
@@ -325,7 +329,7 @@ static __always_inline uint32_t stack_python_slot(struct thread_state *thread,
 }
 #endif
 
-/* A walk that the thread remembers, and the scope that it is in now, are a stack together. */
+/* A remembered walk and the thread's present scope are a stack together. */
 static __always_inline uint64_t scope_known_slot(struct thread_state *thread, uint32_t target_id,
 						 uint64_t walk_id)
 {
@@ -375,7 +379,7 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 		if (SCOPES)
 		known = scope_known_slot(thread, target->id, known);
 #ifndef MEMLEAKBPF_MANAGED
-	/* What is remembered of such a target is the hash of a walk. */
+	/* For such a target the thread remembers a walk's hash, no slot. */
 	else if (target->flags & TARGET_INTERPRETED)
 		known = ABI_NO_SLOT;
 #endif
@@ -384,7 +388,7 @@ static __always_inline uint32_t stack_slot(const struct pt_regs *ctx, uint64_t p
 #ifdef MEMLEAKBPF_MANAGED
 	if (!(target->flags & TARGET_INTERPRETED))
 		stack_interpreted_forget(&thread->event.runtime);
-	/* Their frames that a walk comes through are found out on the way. */
+	/* The walk finds their frames on its way. */
 	if (target->flags & (TARGET_JAVA | TARGET_V8))
 		thread->unwind.flags |=
 			(uint32_t)runtimes_begin(target->id, target->flags, thread->target_epoch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocations that are told: by code in the target that stands behind the allocator (user/gate), or
- * by the allocator itself. One probe has the block and its size, another one the block that is about
- * to be freed; there is no call to be followed. Whether it is a sample has been decided there.
+ * Allocations that the target reports: by code that stands behind the allocator (user/gate), or by
+ * the allocator itself. One probe has the block and its size, another one the block that is about
+ * to be freed; there is no call to follow. The target has decided whether it is a sample.
  */
 #ifndef MEMLEAKBPF_BPF_TOLD_H
 #define MEMLEAKBPF_BPF_TOLD_H
@@ -13,8 +13,8 @@
 #include "bpf/stack.h"
 
 /*
- * What the target has weighed tells how often it samples: a weight is a number of samples times the
- * bytes between them in the mean, and of most blocks one sample.
+ * The target's weights tell how often it samples: a weight is a number of samples times the mean
+ * bytes between them. Most blocks have one sample.
  */
 static __always_inline void told_weighed(uint32_t target_id, uint32_t slot, uint64_t weighed)
 {
@@ -28,8 +28,8 @@ static __always_inline void told_weighed(uint32_t target_id, uint32_t slot, uint
 }
 
 /*
- * The thread, where it is known what it has allocated last. Where samples are told, what comes
- * between two of them is not seen.
+ * The thread, if its last allocation is known. If only samples are reported, allocations between
+ * two of them are not seen.
  */
 static __always_inline struct thread_state *told_last(struct thread_state *thread,
 						      const struct target_info *target)
@@ -40,8 +40,8 @@ static __always_inline struct thread_state *told_last(struct thread_state *threa
 }
 
 /*
- * With config.sample_levels: a sample is counted, and user space told when there have been too many. False: the target has as
- * many as it may.
+ * With config.sample_levels: counts a sample, and tells user space of too many. False: the target
+ * has its maximum.
  */
 static __always_inline bool told_sample(uint32_t target_id)
 {
@@ -52,7 +52,7 @@ static __always_inline bool told_sample(uint32_t target_id)
 	if (__sync_fetch_and_add(&shared.samples, 1) + 1 >= alarm && alarm &&
 	    __sync_val_compare_and_swap(&shared.samples_alarm, alarm, 0) == alarm) {
 		event.header.time_ns = bpf_ktime_get_ns();
-		/* The next look finds out as well. */
+		/* If this is lost, the next look finds out as well. */
 		bpf_ringbuf_output(&events, &event, sizeof(event), 0);
 	}
 	if (!stats)
@@ -66,11 +66,11 @@ static __always_inline bool told_sample(uint32_t target_id)
 
 /*
  * A block has been allocated, and the program has not seen it yet. `weighed`: how many bytes it
- * stands for, as the target says, which has TARGET_TELLS then and may be deep inside of its
- * allocator; 0: it does not say, and is at a function's entry. The walk up the stack begins at `pc`,
- * where the stack pointer must be as it is now; 0: where the probe is. `level` is read with config.sample_levels and
- * without `weighed`: the mean by which it was drawn, as that has it. `managed`: where the program is that
- * does the same for targets with a runtime.
+ * stands for, by the target, which has TARGET_TELLS then and may be deep inside of its allocator.
+ * 0: the target does not say, and is at a function's entry. The walk up the stack begins at `pc`,
+ * where the stack pointer must be the same as now; 0: at the probe. `level`, read with
+ * config.sample_levels and without `weighed`: the level of the mean by which it was drawn.
+ * `managed`: the array with the program that does the same for targets with a runtime.
  */
 static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, uint64_t block,
 				      uint64_t size, uint64_t weighed, uint64_t level,
@@ -93,7 +93,7 @@ static __always_inline int told_alloc(const struct pt_regs *ctx, uint64_t pc, ui
 		return 0;
 	if (!SCOPES && config.sample_levels && !weighed && !told_sample(target.id))
 		return 0;
-	/* Also when what follows cannot record it. */
+	/* Also when the rest cannot record it. */
 	temporary_passed(thread, 0);
 	thread->event.arena = 0;
 	if (SCOPES && !scope_look(ctx, thread, target.id))
@@ -125,7 +125,7 @@ static __always_inline int told_free(uint64_t block, bool resized)
 	if (!block || !current_target(&target, &thread))
 		return 0;
 	if (!live_take(target.id, block, &value)) {
-		/* A target that tells may have sampled it before we came. */
+		/* A target that reports may have sampled it before we came. */
 		if (!(target.flags & TARGET_TELLS))
 			count_unknown_free(target.id);
 		return 0;
@@ -147,8 +147,8 @@ static __always_inline int told_free(uint64_t block, bool resized)
 }
 
 /*
- * The block that was told as freed is there still, as realloc has failed. What its end has added is
- * taken away again: a snapshot in between lacks the block, which is better than a block more.
+ * realloc has failed: the block that was told as freed still exists. Takes the effect of its end
+ * back. A snapshot in between lacks the block, which is better than a block too many.
  */
 static __always_inline int told_kept(uint64_t block)
 {

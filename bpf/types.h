@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Integers of fixed width, by the names of stdint.h on both sides. */
+/* Integers of fixed width, with the names of stdint.h on both sides. */
 #ifndef MEMLEAKBPF_BPF_TYPES_H
 #define MEMLEAKBPF_BPF_TYPES_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What munmap() takes away: whole blocks, the beginning of one, the end of one, or a hole in it; all of these by
- * one call, as where an allocator gives back neighbours that it has mapped one by one.
+ * The effect of munmap(). It takes whole blocks away, the beginning of one, the end of one, or a
+ * hole in it. One call may do all of these, when an allocator gives back neighbours that it has
+ * mapped one by one.
  */
 #ifndef MEMLEAKBPF_BPF_UNMAP_H
 #define MEMLEAKBPF_BPF_UNMAP_H
@@ -9,18 +10,21 @@
 #include "bpf/alloc.h"
 #include "bpf/mapped.h"
 
-/* Pages and empty stretches that are looked at: where none is empty 16 and 4 MiB, otherwise terabytes. */
+/*
+ * Pages and empty stretches that are looked at: 16 and 4 MiB where none is empty, otherwise
+ * terabytes.
+ */
 #define UNMAP_STEPS 4096
 #define BELOW_STEPS 1024
 
 struct unmapping {
-	uint64_t at, end; /* what is left of the range */
-	uint64_t low;	  /* of the search for a block that begins before it */
+	uint64_t at, end; /* the rest of the range */
+	uint64_t low;	  /* for the search for a block that begins before it */
 	uint32_t target_id;
 	uint32_t found;
 };
 
-/* `value` begins at `start`: the end of it is cut off, or a hole is made in it. */
+/* `value` begins at `start`: cuts its end off, or makes a hole in it. */
 static __always_inline void unmap_part(struct live_value *value, uint32_t target_id, uint64_t start,
 				       uint64_t address, uint64_t size)
 {
@@ -30,7 +34,10 @@ static __always_inline void unmap_part(struct live_value *value, uint32_t target
 		count_cut(value, address - start);
 }
 
-/* The block that begins at the address, or what of it is before `end`. Returns its size; 0: none begins there. */
+/*
+ * Takes the block that begins at the address, or its part before `end`. Returns its size; 0: none
+ * begins there.
+ */
 static __always_inline uint64_t unmap_block(struct thread_state *thread, uint32_t target_id,
 					    uint64_t address, uint64_t end)
 {
@@ -60,7 +67,7 @@ static __always_inline uint64_t unmap_block(struct thread_state *thread, uint32_
 }
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
-/* These refuse a program that has a callback, even one that it never comes to. */
+/* These kernels refuse a program with a callback, even one that it never comes to. */
 static __always_inline void unmap_rest(struct unmapping *u)
 {
 	(void)u;
@@ -88,7 +95,7 @@ static long unmap_next(uint32_t i, struct unmapping *u)
 	return 0;
 }
 
-/* All blocks that begin in the rest of the range. */
+/* Takes all blocks that begin in the rest of the range. */
 static __always_inline void unmap_rest(struct unmapping *u)
 {
 	if (!config.search_unmapped || u->at >= u->end)
@@ -118,8 +125,8 @@ static long unmap_look_below(uint32_t i, struct unmapping *u)
 }
 
 /*
- * The range begins in a block: its end is cut off, or a hole is made in it. Mappings do not overlap: the nearest
- * one that begins before the range is the only one that can be that.
+ * The range may begin in a block: cuts its end off, or makes a hole in it. Mappings do not overlap,
+ * so it can only be the nearest one that begins before the range.
  */
 static __always_inline void unmap_below(struct unmapping *u)
 {
@@ -142,9 +149,7 @@ static __always_inline void unmap_below(struct unmapping *u)
 }
 #endif
 
-/*
- * The thread's latest mapping is known by its range. True: it is that one.
- */
+/* The thread knows its latest mapping by its range. True: it is that one. */
 static __always_inline bool unmap_inside(struct thread_state *thread, struct unmapping *u)
 {
 	uint64_t start = thread->mmap_address, end = start + thread->mmap_size;
@@ -163,9 +168,10 @@ static __always_inline bool unmap_inside(struct thread_state *thread, struct unm
 }
 
 /*
- * PHP cuts the end off a huge block that gets smaller (zend_mm_chunk_truncate(), Zend/zend_alloc.c).
- * Where the block begins is not said, but it is at a multiple of ZEND_MM_CHUNK_SIZE. One that was
- * mapped before the attach is not found, and another one in front of it ends before.
+ * PHP cuts the end off a huge block that gets smaller (zend_mm_chunk_truncate(),
+ * Zend/zend_alloc.c). The call does not say where the block begins, but it begins at a multiple of
+ * ZEND_MM_CHUNK_SIZE. A block mapped before the attach is not found, and another one in front of it
+ * ends before.
  */
 #define ARENA_MULTIPLE (2ull << 20)
 #define ARENA_REACH    512 /* multiples: 1 GiB */

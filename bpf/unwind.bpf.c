@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The unwinder as a BPF program: its maps, and what bpf/unwind_host.h asks of them. */
+/* The unwinder as a BPF program: its maps, and its answers to bpf/unwind_host.h. */
 #include "bpf/unwind_maps.h"
 
 #include <bpf/bpf_helpers.h>
@@ -16,7 +16,7 @@
 #endif
 
 #define VM_EXEC 4ul
-/* No page is smaller: what is read up to such a limit lies in one. */
+/* No page is smaller, so a read up to such a limit stays in one. */
 #define KERNEL_PAGE 4096ull
 
 /* Set before loading. */
@@ -53,7 +53,7 @@ static __always_inline int unwind_read(const struct unwind_state *state, void *t
 	return bpf_probe_read_user(to, size, (void *)address);
 }
 
-/* What the kernel says about an address of the current process. */
+/* The kernel's answer about an address of the current process. */
 struct vma_answer {
 	struct unwind_object_key key;
 	uint64_t start, end, file_offset;
@@ -129,7 +129,7 @@ static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_
 	return UNWIND_KNOWN;
 }
 
-/* Of kernel/events/uprobes.c: return probes beyond that are left out. */
+/* From kernel/events/uprobes.c: it leaves further return probes out. */
 #define MAX_RETURN_PROBES 64
 
 /* What stands in the place of such a return address. 0: none does, in this process. */
@@ -139,11 +139,11 @@ static __always_inline uint64_t return_trampoline(struct task_struct *task)
 }
 
 /*
- * The kernel has a list of the calls whose return address it has replaced, the innermost first, as
- * its own walks by frame pointers use it (arch/x86/events/core.c,
- * fixup_uretprobe_trampoline_entries()). By the place of the address, since calls that an exception
- * or longjmp has ended stay in the list for a while. Where one place has several (a tail call),
- * each knows the program's address (prepare_uretprobe()). A function of its own, for the loop.
+ * The kernel lists the calls whose return address it has replaced, the innermost first. Its own
+ * walks by frame pointers use the list (arch/x86/events/core.c,
+ * fixup_uretprobe_trampoline_entries()). We search it by the address's place: calls ended by an
+ * exception or longjmp stay in it for a while. If one place has several (a tail call), each knows
+ * the program's address (prepare_uretprobe()). A function of its own, for the loop.
  */
 #ifdef MEMLEAKBPF_MANAGED
 int unwind_find_return(struct unwind_state *state);
@@ -203,7 +203,7 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 #include "bpf/unwind_walk.h"
 #endif
 
-/* A function of its own that the verifier checks once, not once for each frame. */
+/* A function of its own: the verifier checks it once, not once for each frame. */
 __noinline int unwind_step(struct unwind_state *state)
 {
 	return state ? unwind_one(state) : UNWIND_LAST;
@@ -293,8 +293,8 @@ __noinline int unwind_remember(struct unwind_state *state, uint64_t number)
 }
 
 /*
- * Around unknown code is more of it: its object's other segments, and the libraries that came with
- * it.
+ * More unknown code lies around unknown code: its object's other segments, and the libraries that
+ * came with it.
  */
 #define UNKNOWN_REACH (64ull << 20)
 
@@ -309,8 +309,8 @@ __noinline int unwind_is_code(struct unwind_state *state, uint64_t word)
 	if (unwind_in_set(state, word))
 		return 1;
 	/*
-	 * While user space reads the mappings anew there is no set at all: then code may be anywhere.
-	 * Where nobody can be asked (before 5.17) too many numbers would be taken for code.
+	 * While user space reads the mappings anew there is no set at all: then code may be
+	 * anywhere. Where nobody can be asked (before 5.17) too many numbers would pass for code.
 	 */
 	if ((state->set || !unwind_config.has_find_vma) &&
 	    word - (state->regs.pc - UNKNOWN_REACH) >= 2 * UNKNOWN_REACH)
@@ -330,7 +330,7 @@ static __always_inline uint32_t copy_words(struct stack_copy_event *event, uint6
 	if (bpf_probe_read_user(to, filled, (const void *)sp))
 		return 0;
 	for (i = 1; i < ABI_COPY_SIZE / KERNEL_PAGE; i++) {
-		/* Never so: for the verifier, which loses count. */
+		/* Never true: only for the verifier, which loses count. */
 		barrier_var(filled);
 		if (filled > ABI_COPY_SIZE - KERNEL_PAGE)
 			break;
@@ -342,8 +342,8 @@ static __always_inline uint32_t copy_words(struct stack_copy_event *event, uint6
 }
 
 /*
- * Words hashed by one call: kernels before 6.4 follow every turn of a loop, and there are 2,048
- * words.
+ * One call hashes so many words: kernels before 6.4 follow every turn of a loop, and there are
+ * 2,048 words.
  */
 #define HASHED_AT_ONCE 64
 
@@ -361,7 +361,7 @@ __noinline int unwind_hash_words(struct unwind_state *state, struct stack_copy_e
 	for (i = 0; i < HASHED_AT_ONCE; i++) {
 		uint64_t at = first + i, word;
 
-		/* Compare the very register that is used then, for the verifier to see. */
+		/* Compares the very register that is used then, for the verifier to see. */
 		barrier_var(at);
 		if (at >= end || at >= ABI_COPY_SIZE / 8)
 			break;
@@ -450,7 +450,7 @@ __noinline int unwind_copy(struct unwind_state *state, struct stack_copy_event *
 	return 1;
 }
 
-/* No set of mappings that has been read before this moment is to be trusted. */
+/* Sets of mappings read before this moment are not to be trusted. */
 static __always_inline int unwind_unmarked(struct unwind_target *target)
 {
 	__sync_fetch_and_add(&target->unmarked, 1);
@@ -468,13 +468,16 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 
 	if (!target)
 		return 0;
-	/* Before the set is read: user space counts on having seen all whose marks are in another one. */
+	/*
+	 * Before the set is read: user space relies on having seen all whose marks are in another
+	 * one.
+	 */
 	__sync_fetch_and_add(&target->remaps, 1);
 	set = *(volatile uint64_t *)&target->set;
 	word = (uint32_t)set;
 	count = set >> 32;
 	at = UNWIND_BYTE(word);
-	/* User space may be about to publish what it read before this one. */
+	/* User space may be about to publish a set that it read before this mapping. */
 	chunk = count ? (uint8_t *)unwind_chunk(NULL, word) : NULL;
 	if (!chunk)
 		return unwind_unmarked(target);
@@ -492,7 +495,7 @@ __noinline int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size
 			__sync_fetch_and_add(&target->generation, 1);
 		}
 	}
-	/* More than can be marked one by one. */
+	/* Too many to mark one by one. */
 	return unwind_unmarked(target);
 }
 

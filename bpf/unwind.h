@@ -26,16 +26,16 @@
 
 /* struct unwind_state.flags, set by the caller. */
 #define UNWIND_FP_ONLY 1u /* --stack fp: no object has tables */
-/* The walk begins inside of a function, not at its entry: what lies on the stack there is its own. */
+/* The walk begins inside of a function, not at its entry: the stack there is the function's own. */
 #define UNWIND_INSIDE 2u
-/* The target has a JVM: unwind_frame_size() is asked about code that is no file's. */
+/* The target has a JVM: the walk asks unwind_frame_size() about code without a file. */
 #define UNWIND_HOTSPOT 4u
-/* The target has V8: it is told of frames of code without rows, and changes nothing. */
+/* The target has V8: it hears of frames of code without rows, and changes nothing. */
 #define UNWIND_V8 8u
 
 /* What unwind_frame_size() says beside a size: */
-#define UNWIND_FRAME_OTHER	 0    /* it is left as any of code without rows */
-#define UNWIND_FRAME_INTERPRETED (-1) /* one of HotSpot's interpreter */
+#define UNWIND_FRAME_OTHER	 0    /* is left like any code without rows */
+#define UNWIND_FRAME_INTERPRETED (-1) /* a frame of HotSpot's interpreter */
 #define UNWIND_FRAME_LOST	 (-2) /* the JVM should know, and does not */
 
 struct unwind_regs {
@@ -46,19 +46,19 @@ struct unwind_regs {
 /* What was found out about a place: a thread calls from the same ones again and again. */
 struct unwind_cached {
 	uint64_t pc_rule; /* place << 16 | rule; 0: empty */
-	uint64_t token;	  /* what the place adds to the stack's hash */
+	uint64_t token;	  /* the place's part of the stack's hash */
 };
 
 /*
- * All that a walk depended on: the registers it began with, the words of stack it read, and the
- * tables of its generation. While these are the same, walking again would lead to the same stack,
- * and comparing them is several times quicker.
+ * All that a walk depended on: the registers at its beginning, the words of stack it read, and the
+ * generation of its tables. While these are the same, a new walk would lead to the same stack.
+ * Comparing them is several times quicker.
  */
 struct unwind_trail {
 	struct unwind_regs regs;
 	uint32_t target_id;
 	uint32_t generation;
-	uint32_t count;	  /* words read; more than UNWIND_TRAIL_WORDS: not all of them are here */
+	uint32_t count;	  /* words read; more than UNWIND_TRAIL_WORDS: some are missing here */
 	uint32_t uses_fp; /* not 0: the first frame pointer mattered; without it, any will do */
 	uint64_t other;	  /* not 0: it depended on more, or on words that are far away */
 	uint64_t words
@@ -94,10 +94,9 @@ struct unwind_trails {
 };
 
 /*
- * Scratch of a thread's walks. Lives in a map value that belongs to the thread, as it is too large
- * for the BPF stack and as a per-CPU buffer would be shared when the program is preempted. Starts
- * as all zeros. For each walk the caller sets regs, target_id, max_frames and flags; hash is the
- * result.
+ * Scratch of a thread's walks. It lives in a map value that belongs to the thread. It is too large
+ * for the BPF stack, and a preempted program would share a per-CPU buffer. Starts as all zeros. For
+ * each walk the caller sets regs, target_id, max_frames and flags; hash is the result.
  */
 struct unwind_state {
 	struct unwind_regs regs; /* of the frame being looked at */
@@ -108,8 +107,9 @@ struct unwind_state {
 	uint8_t end;   /* enum stack_end */
 	uint8_t first; /* frame 0: at an allocator's entry, nothing has been pushed yet */
 	uint8_t exact; /* pc is where execution stopped, not a return address */
-	uint8_t weak; /* pc comes from a frame pointer that nothing vouches for: UNWIND_WEAK, UNWIND_PUSHED */
-	uint8_t first_fp; /* regs.fp is still the one that the walk began with */
+	/* nothing vouches for the frame pointer that gave pc: UNWIND_WEAK, UNWIND_PUSHED */
+	uint8_t weak;
+	uint8_t first_fp; /* regs.fp is still the walk's first */
 	uint8_t pad[3];
 
 	uint64_t hash;
@@ -118,10 +118,10 @@ struct unwind_state {
 	uint64_t
 		c_sp; /* where the walk left the thread's own stack for a goroutine's; 0: it has not */
 
-	/* The mapping that pc lies in, kept as neighbours mostly share it. Empty: map_end = 0. */
+	/* The mapping that holds pc, kept as neighbours mostly share it. Empty: map_end = 0. */
 	uint64_t map_start, map_end, map_base;
 	uint32_t directory, pages, object;
-	uint32_t asked; /* the kernel said so: may be different by the next walk */
+	uint32_t asked; /* the kernel said so: may differ at the next walk */
 
 	uint64_t set;	     /* of the target, for this walk */
 	uint32_t generation; /* of the cache */
@@ -144,8 +144,8 @@ enum unwind_answer {
 };
 
 /*
- * Each step is invertible in the hash, so two stacks that differ in one frame only never collide;
- * the multiplier is 2^64 / golden ratio.
+ * Each step is invertible in the hash, so two stacks that differ in one frame only never collide.
+ * The multiplier is 2^64 / golden ratio.
  */
 static inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 {
@@ -153,7 +153,7 @@ static inline uint64_t unwind_mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 32);
 }
 
-/* The id of a stack: of the walk, and of what else is known of it. Never 0. */
+/* The id of a stack: of the walk, and of the other facts about it. Never 0. */
 static inline uint64_t unwind_mix_ids(uint64_t walk_id, uint64_t other)
 {
 	return unwind_mix(walk_id, other * 0xc2b2ae3d27d4eb4full) ?: 1;
@@ -171,7 +171,7 @@ static inline uint64_t runtime_mix_interpreters(uint64_t walk_id,
 	return walk_id RUNTIME_INTERPRETERS(RUNTIME_MIX);
 }
 
-/* That of the walk's alone where it is in no function of a runtime's. */
+/* The walk's id alone, if it is in no function of a runtime. */
 static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_hashes *runtime)
 {
 	if (runtime->of[RUNTIME_PYTHON])
@@ -184,7 +184,7 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 }
 
 #ifdef __bpf__
-/* Of these there are two: unwind_managed.bpf.c. */
+/* These exist twice: unwind_managed.bpf.c. */
 #ifdef MEMLEAKBPF_MANAGED
 #define unwind_step  managed_unwind_step
 #define unwind_stack managed_unwind_stack
@@ -192,8 +192,8 @@ static inline uint64_t runtime_stack_id(uint64_t walk_id, const struct runtime_h
 
 /*
  * Walks up from state->regs. Fills event->frames ([0] = regs.pc, then return addresses),
- * frame_count and end, and state->hash: 64 bits over (object, offset) of each frame and the end,
- * the same wherever things are mapped; never 0. Returns the number of frames.
+ * frame_count and end, and state->hash. That is 64 bits over (object, offset) of each frame and the
+ * end, the same wherever things are mapped; never 0. Returns the number of frames.
  */
 int unwind_stack(struct unwind_state *state, struct stack_event *event);
 
@@ -203,27 +203,26 @@ int unwind_stack(struct unwind_state *state, struct stack_event *event);
 #define UNWIND_WALKS_BETWEEN 256
 
 /*
- * Instead of unwind_stack(): the number that unwind_remember() was given for the very stack that
- * the thread has now, if it has not forgotten it; else ABI_NO_SLOT, and nothing has changed.
+ * Instead of unwind_stack(). Returns the number that unwind_remember() was given for the very stack
+ * that the thread has now, if it has not forgotten it. Else ABI_NO_SLOT, and nothing has changed.
  */
 uint64_t unwind_recall(struct unwind_state *state);
 
 /*
- * After unwind_stack(): its stack is `number` from now on. Does nothing where the walk cannot be
+ * After unwind_stack(): its stack is `number` from now on. Does nothing if the walk cannot be
  * remembered.
  */
 int unwind_remember(struct unwind_state *state, uint64_t number);
 
 /*
- * After a walk that ended with STACK_END_NO_MAPPING: takes down in *event what user space needs to
+ * After a walk that ended with STACK_END_NO_MAPPING: fills *event with all that user space needs to
  * go on with it. The stack id is then a hash over all words of the copied stack that could be
- * return addresses, so stacks that have the same one are walked alike. 0 when the stack cannot be
- * read.
+ * return addresses. So stacks with the same id are walked alike. 0 when the stack cannot be read.
  */
 int unwind_copy(struct unwind_state *state, struct stack_copy_event *event);
 
 /*
- * Memory of the target [start, start + size) has got a new meaning (mmap): mappings known there no
+ * The target's memory [start, start + size) has a new meaning (mmap): mappings known there no
  * longer count. Called in the kernel at the moment of the mapping, for user space may be late.
  */
 int unwind_remapped(uint32_t target_id, uint64_t start, uint64_t size);

@@ -3,18 +3,18 @@
  * The unwind tables that user space writes and the BPF unwinder reads.
  *
  * Storage is one address space of 32-bit words, cut into chunks of UNWIND_CHUNK_WORDS. A chunk is a
- * BPF array of its own, added when it is needed: memory grows with the tables, and what lies in one
+ * BPF array of its own, added when it is needed. So memory grows with the tables; a thing in one
  * piece never crosses a chunk. Three things live in it:
  *
- * - page: the rows of UNWIND_PAGE_SIZE bytes of text. UNWIND_PAGE_INDEX 16-bit numbers, one per 256
- *   bytes of text and one more, each the number of the first row at or after that place; then the
- *   rows, one word each: low 16 bits of the address << 16 | rule. Row 0 is always at the page's
- *   first byte. About 5 bytes a row in all.
+ * - page: the rows of UNWIND_PAGE_SIZE bytes of text. First come UNWIND_PAGE_INDEX 16-bit numbers,
+ *   one per 256 bytes of text and one more. Each is the number of the first row at or after that
+ *   place. Then come the rows, one word each: low 16 bits of the address << 16 | rule. Row 0 is
+ *   always at the page's first byte. About 5 bytes a row in all.
  * - directory: for each page of an object's text segment, the word where the page begins, 0 when it
  *   has no rows.
- * - set: the executable mappings of a process, struct unwind_mapping, sorted by address: first the
- *   start addresses alone (8 bytes each, what the search reads), padded to UNWIND_SET_ALIGN, then
- *   the mappings.
+ * - set: the executable mappings of a process, struct unwind_mapping, sorted by address. First the
+ *   start addresses alone (8 bytes each, for the search), padded to UNWIND_SET_ALIGN, then the
+ *   mappings.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_ABI_H
 #define MEMLEAKBPF_BPF_UNWIND_ABI_H
@@ -52,14 +52,14 @@ enum unwind_cfa {
 	UNWIND_CFA_PLT,		/* sp + cfa_off + ((pc & 15) >= cfa_add ? 8 : 0); x86-64 */
 	/*
 	 * Go's change from the thread's own stack to a goroutine's (user/unwind/go_rows.c). The
-	 * goroutine is at *(sp + cfa_off), the end of its stack at + cfa_add there; the caller's
+	 * goroutine is at *(sp + cfa_off), the end of its stack at + cfa_add there. The caller's
 	 * frame begins *(sp + ra_off) below that, with the return address at + fp_off.
 	 */
 	UNWIND_CFA_GO_CALL,
 	/*
-	 * And back to the C that had called Go: its frame on the thread's stack lies cfa_off or up
-	 * to 8 more above the sp of the change before; the return address at + ra_off, the frame
-	 * pointer at + fp_off there.
+	 * And back to the C that had called Go. Its frame on the thread's stack lies cfa_off, or up
+	 * to 8 more, above the sp of the change before. The return address is at + ra_off, the
+	 * frame pointer at + fp_off there.
 	 */
 	UNWIND_CFA_GO_CALLBACK,
 };
@@ -103,7 +103,7 @@ struct unwind_mapping {
 	uint32_t directory; /* word where the directory begins */
 	uint32_t pages;	    /* in the directory; 0: code without rows */
 	uint32_t object;    /* object_id(), for the stack's hash; 0: anonymous memory (JIT) */
-	uint32_t stale;	    /* set by the kernel side: something else has been mapped here since */
+	uint32_t stale;	    /* set by the kernel side: another file has been mapped here since */
 };
 _Static_assert(sizeof(struct unwind_mapping) == 32, "ABI");
 
@@ -111,13 +111,14 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "ABI");
 struct unwind_target {
 	/* first word | number of mappings << 32; read and written in one piece; 0: none */
 	uint64_t set;
-	/* whose set it is: the row may have had another target before */
+	/* the set's owner: the row may have had another target before */
 	uint32_t target_id;
-	uint32_t generation; /* changes whenever what is mapped where may have changed */
+	uint32_t generation; /* changes whenever a mapping may have changed */
 	uint32_t remaps;     /* mappings made since the start, of any kind */
-	uint32_t unmarked; /* those of them that no set was there for, or too large a part of it */
+	/* of these, mappings that found no set, or covered too large a part of it */
+	uint32_t unmarked;
 	/*
-	 * `unmarked` before user space read what is in the set: while they differ, the set is not
+	 * `unmarked` before user space read the set's mappings: while they differ, the set is not
 	 * to be trusted
 	 */
 	uint32_t valid_from;
@@ -144,7 +145,7 @@ struct unwind_object_key {
 };
 
 struct unwind_object_segment {
-	uint64_t offset, end; /* of the file, that the segment covers; whole pages */
+	uint64_t offset, end; /* of the file, covered by the segment; whole pages */
 	/* address of the directory's first page, if the file's first byte were at address 0 */
 	uint64_t delta;
 	uint32_t directory;
@@ -158,7 +159,7 @@ struct unwind_object {
 };
 _Static_assert(sizeof(struct unwind_object) == 136, "ABI");
 
-/* A new mapping that lies over more known ones than this makes the whole set invalid. */
+/* A new mapping over more known ones than this makes the whole set invalid. */
 #define UNWIND_MAX_REMAPPED 16
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Comparisons that are computed and not branched on, for loops in BPF programs.
- */
+/* Comparisons without branches, for loops in BPF programs. */
 #ifndef MEMLEAKBPF_BPF_UNWIND_COMPUTE_H
 #define MEMLEAKBPF_BPF_UNWIND_COMPUTE_H
 
 #include "bpf/unwind_host.h"
 
 /*
- * All ones if the number is negative, else 0. Not by an arithmetic shift, at which newer verifiers
- * follow both outcomes, and so that the compiler does not make a branch of it.
+ * All ones if the number is negative, else 0. Not by an arithmetic shift: newer verifiers follow
+ * both outcomes of that. And so that the compiler makes no branch of it.
  */
 static __always_inline uint64_t unwind_sign(uint64_t number)
 {
@@ -40,7 +38,7 @@ static __always_inline uint64_t unwind_same(uint64_t a, uint64_t b)
 #define UNWIND_CALL_BYTES 8
 #endif
 
-/* All ones if the instruction that ends with `code` is a call. Computed, as the searches are. */
+/* All ones if the instruction that ends with `code` is a call. Computed, like the searches. */
 static __always_inline uint64_t unwind_is_call(uint64_t code)
 {
 #ifdef UNWIND_AARCH64
@@ -51,7 +49,7 @@ static __always_inline uint64_t unwind_is_call(uint64_t code)
 	uint64_t is;
 
 #define CODE(back) ((code >> (64 - 8 * (back))) & 0xff)
-	/* call rel32; then call r/m64 (ff /2) by the length of what follows its opcode */
+	/* call rel32; then call r/m64 (ff /2), by the length behind its opcode */
 	is = unwind_same(CODE(5), 0xe8);
 	is |= unwind_same(CODE(2), 0xff) & unwind_same(CODE(1) & 0x38, 0x10);
 	is |= unwind_same(CODE(3), 0xff) &

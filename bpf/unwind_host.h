@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the unwinder (bpf/unwind_walk.h) asks of its host: tables and memory are in BPF maps and
- * the current process for bpf/unwind.bpf.c and bpf/walk.h, in user/unwind/finish.c in plain memory
- * and a copy, in the tests in what was captured. A host includes this, defines the functions, and
- * then includes bpf/unwind_walk.h. One for stacks of AArch64 defines
- * UNWIND_AARCH64, too: tests walk those of the other machine.
+ * The unwinder's (bpf/unwind_walk.h) questions to its host. bpf/unwind.bpf.c and bpf/walk.h have
+ * tables and memory in BPF maps and the current process. user/unwind/finish.c has them in plain
+ * memory and a copy, the tests in captured stacks. A host includes this, defines the functions, and
+ * then includes bpf/unwind_walk.h. A host for stacks of AArch64 defines UNWIND_AARCH64, too: tests
+ * walk those of the other machine.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_HOST_H
 #define MEMLEAKBPF_BPF_UNWIND_HOST_H
@@ -15,7 +15,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Keeps the compiler from knowing what the variable holds. */
+/* Hides the variable's value from the compiler. */
 #define unwind_opaque(variable) __asm__ volatile("" : "+r"(variable))
 
 /* The chunk of the storage (bpf/unwind_abi.h) that the word lies in, as bytes; NULL: none. */
@@ -34,19 +34,20 @@ static __always_inline int unwind_read(const struct unwind_state *state, void *t
 				       uint64_t address);
 
 /*
- * For an address that no set of mappings knows: enum unwind_answer. With UNWIND_KNOWN it has
- * filled in the mapping: state->map_start to object.
+ * For an address that no set of mappings knows: enum unwind_answer. With UNWIND_KNOWN it has filled
+ * in the mapping: state->map_start to object.
  */
 static __always_inline int unwind_ask_kernel(struct unwind_state *state, uint64_t pc);
 
 /*
- * With UNWIND_HOTSPOT, of code that is no file's: how large the frame is that state->regs are in, in bytes, or UNWIND_FRAME_*. regs.fp is right.
+ * With UNWIND_HOTSPOT, for code without a file: the size in bytes of the frame at state->regs, or
+ * UNWIND_FRAME_*. regs.fp is right.
  */
 static __always_inline int unwind_frame_size(const struct unwind_state *state);
 
 /*
- * Of the current thread: has a return probe put the address state->regs.pc in the place of a return
- * address? Then state->regs.pc is that from now on.
+ * For the current thread: has a return probe replaced a return address by the address
+ * state->regs.pc? Then state->regs.pc is the original one from now on.
  */
 static __always_inline bool unwind_undo_return_probe(struct unwind_state *state);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What every walk reads: where a target's code is, and the tables. */
+/* Maps for every walk: where a target's code is, and the tables. */
 #ifndef MEMLEAKBPF_BPF_UNWIND_MAPS_H
 #define MEMLEAKBPF_BPF_UNWIND_MAPS_H
 
@@ -16,8 +16,8 @@ struct unwind_chunk_map {
 };
 
 /*
- * The storage described in bpf/unwind_abi.h. User space adds a chunk when one is needed; lookups
- * are compiled inline.
+ * The storage described in bpf/unwind_abi.h. User space adds a chunk when it needs one; lookups are
+ * compiled inline.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

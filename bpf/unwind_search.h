@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Where a pc lies in the tables (bpf/unwind_abi.h): which mapping, which rule.
- */
+/* Looks a pc up in the tables (bpf/unwind_abi.h): which mapping, which rule. */
 #ifndef MEMLEAKBPF_BPF_UNWIND_SEARCH_H
 #define MEMLEAKBPF_BPF_UNWIND_SEARCH_H
 
@@ -78,7 +76,7 @@ static __always_inline uint64_t unwind_try_row(const uint8_t *chunk, uint32_t at
 	return low + (step & unwind_not_above(i + 1, high) & unwind_not_above(row >> 16, place));
 }
 
-/* Number of the rule that holds at pc, which lies in the current mapping. */
+/* Number of the rule at pc, which lies in the current mapping. */
 static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uint64_t pc)
 {
 	uint64_t offset = pc - state->map_base;
@@ -104,7 +102,7 @@ static __always_inline uint32_t unwind_find_rule(struct unwind_state *state, uin
 	low = *(const uint16_t *)(chunk + (at & (UNWIND_CHUNK_BYTES - 2)));
 	high = *(const uint16_t *)(chunk + ((at + 2) & (UNWIND_CHUNK_BYTES - 2)));
 	/*
-	 * The rule at the bucket's first byte may come from a row before it. Row 0 is always at or
+	 * The rule at the bucket's first byte may come from an earlier row. Row 0 is always at or
 	 * before.
 	 */
 	if (low)

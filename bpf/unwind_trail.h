@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stacks that a thread has walked before. A program allocates in the same places again and again,
- * mostly with the same callers; then nothing needs to be looked up.
+ * mostly with the same callers; then no lookup is needed.
  *
  * This never gives a wrong stack. A walk is computed from the registers it begins with, the words
  * of stack that it reads, and the tables; a trail holds the former two whole, and the generation of

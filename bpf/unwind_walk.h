@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The unwinder itself. Compiled into the BPF programs, and for user space, which finishes walks and
- * tests it over captured stacks. bpf/unwind_host.h has what whoever includes it defines before.
+ * tests it over captured stacks. bpf/unwind_host.h says what an includer defines before.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_WALK_H
 #define MEMLEAKBPF_BPF_UNWIND_WALK_H
@@ -12,13 +12,13 @@
 #include "bpf/unwind_search.h"
 #include "bpf/unwind_words.h"
 
-/* What became of a frame. */
+/* The outcome of a frame. */
 enum unwind_outcome {
 	UNWIND_NEXT,	/* regs are now the caller's */
 	UNWIND_LAST,	/* the walk ends with this frame; state->end says why */
 	UNWIND_DROP,	/* this was no frame */
-	UNWIND_UNASKED, /* nobody has said how to leave it */
-	UNWIND_SAME, /* regs.pc was a return probe's; the same frame once more, now with its own */
+	UNWIND_UNASKED, /* nobody says how to leave it */
+	UNWIND_SAME,	/* regs.pc was a return probe's; the same frame again, with its own pc */
 };
 
 #ifdef UNWIND_AARCH64
@@ -41,8 +41,9 @@ enum unwind_outcome {
 #define UNWIND_PUSHED 2
 
 /*
- * How large a frame may be that returns to where nobody called from. HotSpot's interpreter pushes the address that what it
- * runs returns to, which lies in code that is made while the program runs, as both do: no other is believed.
+ * Largest frame whose return address has no call before it. HotSpot's interpreter pushes the return
+ * address of the code that it runs. Both lie in code made while the program runs: other frames are
+ * not believed.
  */
 #define UNWIND_PUSHED_MAX (64u << 10)
 
@@ -57,7 +58,7 @@ static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, u
 {
 	pc &= UNWIND_ADDRESS_MASK;
 	/*
-	 * A frame has a size, except one that was interrupted before it took any stack, on AArch64.
+	 * A frame has a size, except on AArch64 one that was interrupted before it took any stack.
 	 */
 	if (cfa < state->regs.sp || (cfa == state->regs.sp && !state->exact))
 		return unwind_stop(state, STACK_END_BAD_CFA);
@@ -70,7 +71,7 @@ static __always_inline int unwind_go(struct unwind_state *state, uint64_t cfa, u
 	return UNWIND_NEXT;
 }
 
-/* Is the instruction before pc a call? One that cannot be read is taken for `unread`. */
+/* Is the instruction before pc a call? `unread`: the answer if it cannot be read. */
 static __always_inline bool unwind_after_call(struct unwind_state *state, uint64_t pc, bool unread)
 {
 	uint64_t code = 0;
@@ -84,7 +85,10 @@ static __always_inline bool unwind_after_call(struct unwind_state *state, uint64
 #ifdef UNWIND_AARCH64
 #define unwind_is_trampoline(state) false
 #else
-/* Is it returned to "add $8,%rsp; ret"? So CPython's trampolines of -X perf go on, whose frame pointer is their caller's. */
+/*
+ * Does it return to "add $8,%rsp; ret"? That follows in CPython's trampolines of -X perf, whose
+ * frame pointer is their caller's.
+ */
 static __always_inline bool unwind_is_trampoline(struct unwind_state *state)
 {
 	uint64_t code = 0;
@@ -115,7 +119,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 #endif
 	}
 	/*
-	 * The first frame of a coroutine returns to where nobody called from: glibc's makecontext
+	 * The first frame of a coroutine returns to a place behind no call: glibc's makecontext
 	 * leaves such an address, in code without rows. The frame pointer there is a leftover.
 	 */
 	if (state->pages && !state->exact && !unwind_after_call(state, state->regs.pc, true))
@@ -145,7 +149,10 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	return unwind_go(state, fp + 16, pc);
 }
 
-/* The frame of code that is no file's is so large, with the caller's frame pointer and the return address at its end. */
+/*
+ * Leaves a frame of this size, of code without a file, with the caller's frame pointer and the
+ * return address at its end.
+ */
 static __always_inline int unwind_sized(struct unwind_state *state, uint32_t size)
 {
 	uint64_t cfa = state->regs.sp + size, pc = 0;
@@ -157,8 +164,9 @@ static __always_inline int unwind_sized(struct unwind_state *state, uint32_t siz
 }
 
 /*
- * A frame of HotSpot's interpreter, which has a frame pointer; a word below it is where its caller's stack ended before it made
- * room for arguments. The address that it returns to may have been pushed.
+ * A frame of HotSpot's interpreter, which has a frame pointer. A word below it tells where its
+ * caller's stack ended before the caller made room for arguments. Its return address may have been
+ * pushed.
  */
 static __always_inline int unwind_interpreted(struct unwind_state *state)
 {
@@ -175,14 +183,14 @@ static __always_inline int unwind_interpreted(struct unwind_state *state)
 	return outcome;
 }
 
-/* Where the target's runtime knows how large its frames are. UNWIND_UNASKED: it is none of those. */
+/* Goes by the target's runtime, if that knows the frame's size. UNWIND_UNASKED: it does not. */
 static __always_inline int unwind_by_runtime(struct unwind_state *state)
 {
 	int size;
 
 	if (!(state->flags & (UNWIND_HOTSPOT | UNWIND_V8)) || state->first)
 		return UNWIND_UNASKED;
-	/* V8's own functions of JavaScript's are in its file; the JVM has none there. */
+	/* V8 has functions of JavaScript's in its own file; the JVM has none there. */
 	if (state->object && !(state->flags & UNWIND_V8))
 		return UNWIND_UNASKED;
 	unwind_note_other(state);
@@ -198,8 +206,8 @@ static __always_inline int unwind_by_runtime(struct unwind_state *state)
 }
 
 /*
- * A signal handler's caller is the kernel, which has left all registers on the stack; perhaps on
- * another stack than theirs.
+ * A signal handler's caller is the kernel, which has left all registers on the stack; perhaps not
+ * on the stack of those registers.
  */
 static __always_inline int unwind_signal(struct unwind_state *state)
 {
@@ -255,8 +263,8 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 		return unwind_stop(state, STACK_END_READ_FAULT);
 	if (rule->ra == UNWIND_RA_LR) {
 		/*
-		 * Once it has made a call, a function's return address is not in the link register
-		 * any more.
+		 * After a call of its own, a function's return address is no longer in the link
+		 * register.
 		 */
 		if (!state->exact)
 			return unwind_stop(state, STACK_END_BAD_PC);
@@ -278,7 +286,7 @@ static __always_inline int unwind_apply(struct unwind_state *state, const struct
 	return unwind_go(state, cfa, pc);
 }
 
-/* To the goroutine that has called C. Its stack may lie anywhere. */
+/* Goes to the goroutine that has called C. Its stack may lie anywhere. */
 static __always_inline int unwind_go_call(struct unwind_state *state,
 					  const struct unwind_rule *rule)
 {
@@ -297,13 +305,14 @@ static __always_inline int unwind_go_call(struct unwind_state *state,
 	return pc ? UNWIND_NEXT : unwind_stop(state, STACK_END_BAD_PC);
 }
 
-/* How far up the same stack what C had called before may lie. */
+/* C's earlier frames may lie so far up the same stack. */
 #define UNWIND_GO_STACK_MAX (1ull << 30)
 
 /*
- * Is cgocallback()'s frame there? It begins with where g0's stack ended before: a place of the same stack, above or (from
- * 1.21 on, where C had called from deeper before) below; and it returns to behind a call. Either alone the words beside it
- * may look like, as they do where the kernel chose addresses so.
+ * Is cgocallback()'s frame there? It begins with the former end of g0's stack: a place above on the
+ * same stack. From 1.21 on, after C has called from deeper, it is below. And its return address
+ * lies behind a call. By chance the words beside it may look like one of the two, as they do with
+ * some random addresses.
  */
 static __always_inline bool unwind_is_go_frame(struct unwind_state *state,
 					       const struct unwind_rule *rule, uint64_t frame,
@@ -319,8 +328,8 @@ static __always_inline bool unwind_is_go_frame(struct unwind_state *state,
 }
 
 /*
- * From Go to the C that has called it. Where C was called from later the stack was aligned to 16 bytes before, so the
- * frame is in one of two places.
+ * Goes from Go to the C that has called it. The stack was aligned to 16 bytes before C was called
+ * later, so the frame is in one of two places.
  */
 static __always_inline int unwind_go_callback(struct unwind_state *state,
 					      const struct unwind_rule *rule)
@@ -345,8 +354,8 @@ static __always_inline int unwind_go_callback(struct unwind_state *state,
 }
 
 /*
- * Makes the mapping that pc lies in the current one: UNWIND_NEXT; UNWIND_SAME when that was not the
- * program's own address; or how the walk ends.
+ * Makes pc's mapping the current one: UNWIND_NEXT; UNWIND_SAME when pc was not the program's own
+ * address; or how the walk ends.
  */
 static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 {
@@ -384,8 +393,8 @@ static __always_inline int unwind_enter(struct unwind_state *state, uint64_t pc)
 }
 
 /*
- * Looks up what holds at pc and remembers it. UNWIND_NEXT with *number filled in, UNWIND_SAME, or
- * how the walk ends.
+ * Looks up the rule at pc and remembers it. UNWIND_NEXT with *number filled in, UNWIND_SAME, or how
+ * the walk ends.
  */
 static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t pc, uint32_t *number)
 {
@@ -415,9 +424,7 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	if (outcome == UNWIND_LAST) {
 		const struct unwind_target *target = unwind_target_of(state);
 
-		/*
-		 * Unknown code: the address alone would be the same for what is mapped there next.
-		 */
+		/* Unknown code: the address alone would be the same for the next mapping there. */
 		token = unwind_mix(pc, target ? target->remaps : 0);
 		state->hash_before = state->hash;
 	}
@@ -433,7 +440,7 @@ static __always_inline int unwind_look_up(struct unwind_state *state, uint64_t p
 	return UNWIND_NEXT;
 }
 
-/* From the frame in state->regs to its caller's. */
+/* Steps from the frame in state->regs to its caller's. */
 static __always_inline int unwind_one(struct unwind_state *state)
 {
 	uint64_t pc = state->exact ? state->regs.pc : state->regs.pc - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The end of what targets tell themselves; how it begins is alloc.bpf.c's. */
+/* The end of blocks that targets report themselves; alloc.bpf.c has their beginning. */
 #include "bpf/usdt.h"
 #include "bpf/own_stack.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocators that sample by themselves and tell, by two USDT probes: OpenTelemetry's contract for
- * memory profiling. otel_memory:alloc has the block, its size, and how many bytes it stands for
- * (samples times the bytes between them in the mean, which is unbiased); otel_memory:free has the
- * block, and comes for blocks only that were sampled.
+ * Allocators that sample by themselves and report by two USDT probes: OpenTelemetry's contract for
+ * memory profiling. otel_memory:alloc has the block, its size, and how many bytes it stands for:
+ * samples times the mean bytes between them, which is unbiased. otel_memory:free has the block, and
+ * comes for sampled blocks only.
  */
 #ifndef MEMLEAKBPF_BPF_USDT_H
 #define MEMLEAKBPF_BPF_USDT_H
@@ -11,7 +11,7 @@
 #include "bpf/told.h"
 #include "bpf/usdt_abi.h"
 
-/* What is in one of the target's registers. */
+/* The contents of one of the target's registers. */
 static __always_inline uint64_t usdt_register(const struct pt_regs *ctx, uint8_t reg)
 {
 	uint64_t value = 0;
@@ -22,7 +22,7 @@ static __always_inline uint64_t usdt_register(const struct pt_regs *ctx, uint8_t
 	return value;
 }
 
-/* Made as wide as a register, by the sign or by zeros. */
+/* Widens it to a register, by the sign or by zeros. */
 static __always_inline uint64_t usdt_widen(const struct usdt_arg *arg, uint64_t value)
 {
 	uint32_t shift = (64 - 8 * (uint32_t)arg->size) & 63;
@@ -47,7 +47,7 @@ static __always_inline bool usdt_read(const struct pt_regs *ctx, const struct us
 	case USDT_MEMORY:
 		address = usdt_register(ctx, arg->reg) + (uint64_t)arg->value +
 			  (usdt_register(ctx, arg->index) << (arg->shift & 7));
-		/* The machines that we know are little-endian: what is wanted comes first. */
+		/* Our machines are little-endian: the wanted bytes come first. */
 		if (bpf_probe_read_user(&value, arg->size & 15, (const void *)address))
 			return false;
 		break;
@@ -80,7 +80,7 @@ static __always_inline int usdt_allocated(const struct pt_regs *ctx, uint32_t ro
 	if (!usdt_read(ctx, &spec->args[0], &block) || !usdt_read(ctx, &spec->args[1], &size) ||
 	    !usdt_read(ctx, &spec->args[2], &weighed))
 		return usdt_unread();
-	/* One that stands for nothing. */
+	/* A sample that stands for nothing. */
 	if (!weighed)
 		return 0;
 	return told_alloc(ctx, 0, block, size, weighed, 0, managed);

@@ -2,10 +2,10 @@
 /*
  * A thread that waits for user space, in a sleepable program.
  *
- * There is nothing in BPF to sleep on that would end with the tool, so it looks again and again,
- * and gives the processor to others meanwhile. It stops looking when the tool has ended or is
- * stopped itself, when the process is killed, when ptrace asks it to stop, and in any case after
- * some time. A tool that has let somebody wait for all of that, and has done nothing since, is not
+ * BPF has nothing to sleep on that would end with the tool, so it looks again and again, and gives
+ * the processor to others meanwhile. It stops looking when the tool has ended or is stopped itself,
+ * when the process is killed, and when ptrace asks it to stop. It stops in any case after some
+ * time. A tool for which somebody has waited all that time, and that has done nothing since, is not
  * waited for again.
  */
 #ifndef MEMLEAKBPF_BPF_WAIT_H
@@ -19,13 +19,13 @@
 #define ROUNDS 16	  /* a round of looks may be over in a second */
 
 /*
- * Probes take 3 to 30 ms, but the tool may be writing a report, with debug information to be read.
- * A tool that does not answer costs the target this once: more where each program is to be seen from
- * its first instruction, less where a process that is in use opens a library.
+ * Probes take 3 to 30 ms, but the tool may be writing a report and reading debug information. A
+ * tool that does not answer costs the target this once. It is more where each program is to be seen
+ * from its first instruction, less where a process in use opens a library.
  */
 #define WAIT_EXACT_NS 5000000000ull
 #define WAIT_LATE_NS  200000000ull
-/* And that much longer while it loads programs, which it does once for each kind of target. */
+/* And so much longer while it loads programs, which it does once for each kind of target. */
 #define WAIT_LOADING_NS 5000000000ull
 
 /* Bits of the kernel's include/linux/sched/jobctl.h and sched/signal.h; the same since 3.0. */
@@ -44,11 +44,12 @@
 struct wait {
 	struct task_struct *task;
 	uint64_t until_ns;
-	uint64_t sp; /* an address to read at; 0: who calls gives the processor to others */
-	/* What it waits for: that user space has handled all that happened until then; 0: ptrace */
+	uint64_t sp; /* an address to read at; 0: the caller gives the processor to others */
+	/* It waits until user space has handled all events up to then; 0: for ptrace */
 	uint64_t handled_ns;
 	bool done, handled;
-	bool patient; /* goes on while user space does what waits for running programs to end */
+	/* goes on while user space does work that waits for running programs to end */
+	bool patient;
 };
 
 /*
@@ -76,7 +77,7 @@ static __always_inline struct task_struct *wait_task(const struct wait *wait)
 }
 
 /*
- * ptrace asks it to stop: for us, or, where it can wait no longer, for anybody. A process that has
+ * Does ptrace ask it to stop? For us, or, if it can wait no longer, for anybody. A process that has
  * just begun need not stop for its debugger before it has its probes.
  */
 static __always_inline bool trapped(const struct wait *wait)
@@ -116,8 +117,8 @@ static long look(uint32_t i, struct wait *wait)
 		return 1;
 	}
 	/*
-	 * On the way the kernel calls cond_resched(): without it a kernel that does not preempt
-	 * itself might have no processor left for the tool.
+	 * The kernel calls cond_resched() in there. A kernel that does not preempt itself might
+	 * otherwise have no processor left for the tool.
 	 */
 	if (!wait->sp)
 		return 0;
@@ -127,8 +128,8 @@ static long look(uint32_t i, struct wait *wait)
 }
 
 /*
- * One round. A function of its own that the verifier goes through once, and not in each round: nonzero
- * when there has been enough. bpf_loop() takes nothing to work with but what is on its caller's stack.
+ * One round; nonzero when it is enough. A function of its own: the verifier goes through it once,
+ * and not in each round. bpf_loop() works only with its caller's stack.
  */
 __weak __noinline int wait_round(struct wait *wait)
 {

@@ -9,9 +9,7 @@
 #include "bpf/thread.h"
 
 #ifdef MEMLEAKBPF_OLD_KERNEL
-/*
- * The unwinder of bpf/unwind.bpf.c, without tables: each frame is one of code without rows.
- */
+/* The unwinder of bpf/unwind.bpf.c, without tables: each frame is one of code without rows. */
 #include "bpf/unwind_maps.h"
 
 static __always_inline int unwind_read(const struct unwind_state *state, void *to, uint32_t size,
@@ -56,9 +54,9 @@ static __always_inline int unwind_frame_size(const struct unwind_state *state)
 #include "bpf/unwind_walk.h"
 
 /*
- * Where the target's code is, as user space has told: NULL if it has not, or that is no longer
- * right. What the search needs besides is kept in *state: the verifier follows the walk for each
- * value of a register that it knows to be another one.
+ * The target's code, as user space has told it: NULL if it has not, or if that is no longer right.
+ * The search's other inputs are kept in *state: the verifier follows the walk for each value of a
+ * register that it can tell from others.
  */
 static __always_inline const uint8_t *walk_set(struct unwind_state *state)
 {
@@ -71,8 +69,8 @@ static __always_inline const uint8_t *walk_set(struct unwind_state *state)
 
 #if defined(__TARGET_ARCH_arm64)
 /*
- * By address alone: with the search below the verifier gives up on this machine. So a library at
- * the place of another that was closed is taken for it.
+ * Goes by the address alone: with the search below the verifier gives up on this machine. So a
+ * library takes the name of a closed one whose place it has.
  */
 static __always_inline uint64_t walk_token(const struct unwind_state *state, const uint8_t *chunk,
 					   uint64_t pc, uint64_t *known)
@@ -84,9 +82,9 @@ static __always_inline uint64_t walk_token(const struct unwind_state *state, con
 }
 #else
 /*
- * What a place adds to the stack's hash, as in unwind_look_up(); *known is all ones where it lies
- * in the set, else 0. There the hash is a provisional one, and user space finds the one that it
- * stands for (user/trace/events.c). Computes where unwind_in_set() branches.
+ * A place's part of the stack's hash, as in unwind_look_up(). *known is all ones if the place lies
+ * in the set, else 0. The hash is provisional then, and user space finds the final one
+ * (user/trace/events.c). Computes where unwind_in_set() branches.
  */
 static __always_inline uint64_t walk_token(const struct unwind_state *state, const uint8_t *chunk,
 					   uint64_t pc, uint64_t *known)
@@ -129,7 +127,7 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 
 	event->frames[0] = state->regs.pc;
 	if (flags & UNWIND_INSIDE) {
-		/* Where it has made itself a frame, the caller is behind that. */
+		/* If the function has made itself a frame, the caller is behind that. */
 		if ((fp & 7) || fp < sp || bpf_probe_read_user(frame, sizeof(frame), (void *)fp)) {
 			state->end = STACK_END_NO_ROWS;
 			state->hash = hash;
@@ -153,7 +151,7 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 			break;
 		}
 		token = walk_token(state, chunk, pc - 1, &known);
-		/* The first caller is certain; what a frame pointer leads to may be anything. */
+		/* The first caller is certain; a frame pointer may lead to anything. */
 		if (!(flags & UNWIND_INSIDE))
 			known |= unwind_same(n, 1);
 		if (!known) {
@@ -169,7 +167,7 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 		}
 		event->frames[n] = pc;
 		hash = unwind_mix(hash, token);
-		/* Without a frame pointer the next turn finds no caller: it ends there. */
+		/* Without a frame pointer the next turn finds no caller, and ends. */
 		frame[0] = frame[1] = 0;
 		if (fp && ((fp & 7) || fp <= sp ||
 			   bpf_probe_read_user(frame, sizeof(frame), (void *)fp))) {
@@ -187,8 +185,8 @@ static __always_inline void walk_frame_pointers(struct unwind_state *state,
 #endif
 
 /*
- * Prepares a walk from the registers at an allocator function's entry; `pc`, if not 0, stands for
- * the probe's place. `flags`: UNWIND_INSIDE, or 0.
+ * Prepares a walk from the registers at an allocator function's entry; `pc`, if not 0, replaces the
+ * probe's place. `flags`: UNWIND_INSIDE, or 0.
  */
 static __always_inline void walk_begin(const struct pt_regs *ctx, uint64_t pc, uint32_t flags,
 				       struct thread_state *thread, uint32_t target_id)

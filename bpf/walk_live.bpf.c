@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Walks over all live allocations inside the kernel, on our own time and not the target's: for the
- * ages that counters cannot tell, and to clear out targets that have ended. One walk reads a
+ * Walks over all live allocations inside the kernel, on our own time and not the target's. It
+ * serves ages that counters cannot tell, and to clear out targets that have ended. One walk reads a
  * million entries in tens of milliseconds, without a copy to user space.
  *
  * User space runs all of these by bpf_prog_test_run. It does the walks itself where the kernel

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The threads of a process that sleep in certain system calls, with their registers: they are in
- * the kernel's memory, where the thread left them when it entered the kernel and when it left its
- * processor. Nobody is woken. An object of its own, which needs none of the tracing maps.
+ * Reads the threads of a process that sleep in certain system calls, with their registers. These
+ * are in the kernel's memory, where the thread left them when it entered the kernel and when it
+ * left its processor. Nobody is woken. An object of its own, which needs none of the tracing maps.
  *
- * Nothing keeps a thread from waking up while this looks at it, or later: what is told of it holds
- * for as long as `switches` does not change. The kernel adds to it before a thread that leaves its
- * processor is seen to be off it (__schedule() of kernel/sched/core.c). So a thread that is off its
- * processor now, and whose number is what it was, has not run in between.
+ * A thread may wake up while this looks at it, or later: a record holds as long as `switches` does
+ * not change. The kernel adds to that before anybody sees a thread off the processor that it leaves
+ * (__schedule() of kernel/sched/core.c). So a thread that is off its processor now, with the same
+ * number, has not run in between.
  */
 #include "bpf/sleepers_abi.h"
 
@@ -34,8 +34,8 @@ struct {
 uint32_t order;
 
 /*
- * What is read after this was written no earlier than what has been read before. An addition of
- * which the result is used is a full barrier.
+ * Later reads see a state no older than earlier ones. An addition whose result is used is a full
+ * barrier.
  */
 static __always_inline void barrier_between_reads(void)
 {
@@ -50,8 +50,8 @@ static __always_inline uint64_t switches_of(struct task_struct *task)
 }
 
 /*
- * `on_cpu` is an int, and on 7.3 a byte with others behind it, of which one says that the thread
- * is blocked: as many bytes are read as this kernel has.
+ * `on_cpu` is an int; on 7.3 it is a byte with others behind it, one of which says that the thread
+ * is blocked. Reads as many bytes as this kernel has.
  */
 static __always_inline bool is_asleep(struct task_struct *task)
 {
@@ -75,7 +75,7 @@ static __always_inline uint32_t call_of(const struct pt_regs *regs)
 	return (uint32_t)BPF_CORE_READ(regs, orig_ax);
 }
 
-/* XSAVE's area as the kernel keeps it, compacted or not. */
+/* XSAVE's area in the kernel's form, compacted or not. */
 static __always_inline const void *vector_of(struct task_struct *task, uint32_t *size)
 {
 	struct task_struct___before_6_16 *old = (void *)task;
@@ -104,7 +104,7 @@ static __always_inline uint32_t call_of(const struct pt_regs *regs)
 	return (uint32_t)BPF_CORE_READ(whole, syscallno);
 }
 
-/* In a system call there is nothing of a vector register beyond its first 128 bits. */
+/* In a system call only the first 128 bits of a vector register count. */
 static __always_inline const void *vector_of(struct task_struct *task, uint32_t *size)
 {
 	*size = bpf_core_field_size(task->thread.uw.fpsimd_state.vregs);
@@ -118,7 +118,7 @@ static __always_inline void read_bases(struct task_struct *task)
 }
 #endif
 
-/* False: it is to be treated as one that runs. */
+/* False: treat it as a thread that runs. */
 static __always_inline bool read_vector(struct task_struct *task)
 {
 	const void *from;
@@ -158,8 +158,7 @@ int sleepers(struct bpf_iter__task *ctx)
 	call = call_of(regs);
 	if (call >= SLEEPER_CALLS)
 		return 0;
-	barrier_var(
-		call); /* the verifier would not see the limit in what the compiler makes of both */
+	barrier_var(call); /* not combined: the verifier would not see the limit */
 	if (!(calls[call / 64 % (SLEEPER_CALLS / 64)] >> call % 64 & 1))
 		return 0;
 	record.head.tid = (uint32_t)task->pid;

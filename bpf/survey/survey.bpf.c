@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The memory of every process in one walk over the tasks: no probe, no event, a third of a
- * microsecond per process. Beside it processes are counted as they exit, for those that live and
- * die between two walks. An object of its own, so that a survey needs none of the tracing maps.
+ * Reads the memory of every process in one walk over the tasks: no probe, no event, a third of a
+ * microsecond per process. Also counts processes as they exit, for those that live and die between
+ * two walks. An object of its own, so that a survey needs none of the tracing maps.
  */
 #include "bpf/rss.h"
 #include "bpf/survey/survey_abi.h"
@@ -35,7 +35,7 @@ int survey_task(struct bpf_iter__task *ctx)
 		return 0;
 	/*
 	 * A process whose first thread has ended is seen through its others; user space takes the
-	 * first.
+	 * first record.
 	 */
 	leader = task->group_leader;
 	if (task != leader && leader->mm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the survey's iterator writes for each process, back to back; and what is kept of those that
- * have exited.
+ * The record that the survey's iterator writes for each process, back to back; and the counts of
+ * exited processes.
  */
 #ifndef MEMLEAKBPF_BPF_SURVEY_SURVEY_ABI_H
 #define MEMLEAKBPF_BPF_SURVEY_SURVEY_ABI_H
@@ -21,7 +21,7 @@ struct survey_record {
 _Static_assert(sizeof(struct survey_record) == 80, "ABI");
 
 /*
- * Map `exits`: by parent, what its children came to. One that has exited has left its own
+ * Map `exits`: by parent, the sums of its children. A child that has exited has left its own
  * children's sums to its parent.
  */
 struct survey_parent {
@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct survey_parent) == 16, "ABI");
 
 struct survey_exits {
 	uint64_t count;
-	uint64_t peak; /* pages: the largest resident set that one of them ever had */
+	uint64_t peak; /* pages: the largest resident set of one of them */
 };
 _Static_assert(sizeof(struct survey_exits) == 16, "ABI");
 
