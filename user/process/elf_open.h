@@ -31,8 +31,8 @@ enum elf_use {
  * broken one. -ENOMEM, -EIO. -EFBIG, with the reason, when it is refused. Such a file has more
  * section or program headers than programs have, or its sections would take more memory than
  *
- * - 16 MiB and 16 times what the file holds on disk (a linker's files take no more than they hold,
- *   compressed ones some three times as much)
+ * - 16 MiB and 16 times what the file holds on disk. (A linker's files take no more than they hold,
+ *   compressed ones some three times as much.)
  * - of a compressed section 1 MiB and 32 times its bytes in the file
  * - an eighth of the memory that is left now, so that several files together never take all of it.
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the stub does for a sample, in the target: copied there as bytes. Nothing from outside, no
- * vector registers (the target's are not saved), no locks (a signal handler may come back here), no
- * memory but the gate's own.
+ * The stub's work for a sample, in the target: copied there as bytes. It uses nothing from outside,
+ * no vector registers (the target's are not saved), and no memory but the gate's own. It takes no
+ * locks: a signal handler may come back here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ int gate_insert(uint64_t block, struct gate_call *call);
 int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call *call);
 int gate_remove(uint64_t block);
 
-/* Slots that are looked at for one of a thread's own. */
+/* A thread looks at so many slots for one of its own. */
 #define CROWD 64
 
 static uint64_t thread_pointer(void)
@@ -58,9 +58,9 @@ static uint64_t next_distance(struct gate_slot *slot, uint64_t mean_ln2)
 }
 
 /*
- * The slot that is this thread's alone. Slots are never given back, so that no fast path needs an
- * atomic instruction: a new thread's control block is mostly where an old one's was. Where all are
- * taken the nearest one is, and its owner finds another or takes it back.
+ * Finds the slot that is this thread's alone. Slots are never given back, so no fast path needs an
+ * atomic instruction: a new thread's control block is mostly where an old one's was. If all are
+ * taken, takes the nearest one; its owner finds another or takes it back.
  */
 struct gate_slot *gate_own(struct gate_slot *home)
 {
@@ -84,8 +84,8 @@ struct gate_slot *gate_own(struct gate_slot *home)
 }
 
 /*
- * What was left by longjmp is above the frame of the next call no more, and forgotten then. 0: the
- * call is one inside of another.
+ * Enters a call. A call left by longjmp is forgotten: it is not above the frame of the next call
+ * any more. 0: the call is inside of another one.
  */
 static int enter(struct gate_slot *home, struct gate_call *call)
 {
@@ -109,7 +109,7 @@ static void leave(const struct gate_call *call)
 	call->home->level = call->left_level;
 }
 
-/* With the slot's level, of which a probe is told when the distance is at its end. */
+/* Draws with the slot's level, of which a probe is told when the distance is at its end. */
 static void draw_left(struct gate_slot *home)
 {
 	uint64_t level = home->level;
@@ -132,8 +132,8 @@ static int draw_first(struct gate_slot *home)
 }
 
 /*
- * The slot's bytes are used up. The next distance is drawn before the allocator is called: out of it
- * longjmp may go, and the counter must not stay wrapped. 1: this call is a sample.
+ * The slot's bytes are used up. Draws the next distance before it calls the allocator: longjmp may
+ * leave that, and the counter must not stay wrapped. 1: this call is a sample.
  */
 int gate_draw(struct gate_slot *home, struct gate_call *call)
 {
@@ -144,7 +144,10 @@ int gate_draw(struct gate_slot *home, struct gate_call *call)
 	}
 	if (!home->random && !draw_first(home))
 		return 0;
-	/* Inside of another call it is none, and what is left is given back: so it has the level of that. */
+	/*
+	 * Inside of another call it is no sample, and gives back what is left, so it has that
+	 * call's level.
+	 */
 	call->sample = enter(home, call);
 	if (call->sample)
 		home->level = gate_header.level;
@@ -154,7 +157,7 @@ int gate_draw(struct gate_slot *home, struct gate_call *call)
 	return (int)call->sample;
 }
 
-/* realloc of what was a sample: its bytes are counted, and the call is made from the stub anyway. */
+/* realloc of a former sample: counts its bytes; the call is made from the stub anyway. */
 void gate_count(struct gate_call *call, uint64_t size)
 {
 	struct gate_slot *home =
@@ -171,8 +174,8 @@ void gate_count(struct gate_call *call, uint64_t size)
 }
 
 /*
- * All bits of the address count (MurmurHash3's finalizer, Appleby): of jemalloc's addresses, which lie in
- * slabs, a multiplication alone leaves most buckets empty.
+ * All bits of the address count (MurmurHash3's finalizer, Appleby). jemalloc's addresses lie in
+ * slabs: a multiplication alone leaves most buckets empty.
  */
 static uint64_t *bucket(uint64_t block, bool second)
 {
@@ -191,7 +194,7 @@ static uint8_t *filter_byte(uint64_t block)
 	return gate_filter + (block * GATE_GOLDEN >> (64 - GATE_FILTER_BITS));
 }
 
-/* 255 is for good: what has been there once too often cannot be counted down. */
+/* 255 stays for good: a byte that was there once too often cannot be counted down. */
 static void filter_add(uint64_t block, int change)
 {
 	uint8_t *byte = filter_byte(block), old = *byte;
@@ -203,8 +206,8 @@ static void filter_add(uint64_t block, int change)
 }
 
 /*
- * How a block is noted in the set: an address as it is would make the block look held to whoever
- * searches the process's memory for pointers, a verdict or a collector of garbage. 0 is an empty place.
+ * A block's form in the set. A verdict or a collector of garbage searches the process's memory for
+ * pointers: the address itself would make the block look held. 0 is an empty place.
  */
 static uint64_t noted(uint64_t block)
 {
@@ -261,8 +264,8 @@ static int insert(uint64_t block)
 }
 
 /*
- * A sample's call has returned; block 0: with nothing. Before the caller sees the block, so its end
- * cannot come first. 1: to be told.
+ * A sample's call has returned; block 0: with nothing. Comes before the caller sees the block, so
+ * its end cannot come first. 1: to be told.
  */
 int gate_insert(uint64_t block, struct gate_call *call)
 {
@@ -271,8 +274,8 @@ int gate_insert(uint64_t block, struct gate_call *call)
 }
 
 /*
- * realloc of what was a sample has returned. 1: to be told, the new block or that the old one is there
- * still; that it is not, when the size is 0, which frees.
+ * realloc of a former sample has returned. 1: to be told: the new block, or that the old one still
+ * exists. With size 0, which frees, it does not.
  */
 int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call *call)
 {
@@ -282,7 +285,7 @@ int gate_reinsert(uint64_t block, uint64_t old, uint64_t size, struct gate_call 
 	return size ? insert(old) : 0;
 }
 
-/* Before the block is freed: afterwards it may be another thread's. 1: it was a sample. */
+/* Comes before the block is freed: afterwards it may be another thread's. 1: it was a sample. */
 int gate_remove(uint64_t block)
 {
 	if (!block || !set_replace(block, noted(block), 0))

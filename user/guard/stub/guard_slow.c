@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the stub does for a guarded block, in the target: copied there as bytes. Nothing from outside,
- * no vector registers (the target's are not saved), no locks (a signal handler may come back here,
- * or another thread be ended amid it), no memory but what guard_layout.h has. One system call, madvise, and none
- * from the moment on that a filter may come which could stop it (guard_leave()).
+ * The stub's work for a guarded block, in the target: copied there as bytes. It uses nothing from
+ * outside, no vector registers (the target's are not saved), and no memory but guard_layout.h's. It
+ * takes no locks: a signal handler may come back here, or another thread be ended amid it. It makes
+ * one system call, madvise, and none once a filter may come that could stop it (guard_leave()).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ uint64_t guard_usable(uint64_t block);
 void guard_leave(void);
 void guard_left(void);
 
-/* Places that are looked at for a block. */
+/* A call looks at so many places for a block. */
 #define TRIES 8
 
 /* Of this machine's system calls, and linux/mman.h. */
@@ -73,8 +73,9 @@ static bool may_drop(void)
 }
 
 /*
- * No errno: that is the program's. It counts as dropping before it looks, and guard_leave() has said that a filter
- * may come before that looks who drops: so either this one sees the other, or is waited for.
+ * Drops pages without errno, which is the program's. It counts as dropping before it looks for a
+ * filter. guard_leave() announces a filter before it looks for droppers. So either this one sees
+ * the other, or is waited for.
  */
 static bool drop(uint64_t address, uint64_t size)
 {
@@ -118,21 +119,22 @@ static uint64_t saved_of(const struct guard_meta *meta)
 	return page_of(meta) - guard_pool.base + guard_pool.save;
 }
 
-/* Of any address in the pool: the stub has seen that it is there. */
+/* The meta of an address in the pool; the stub has checked that. */
 static struct guard_meta *meta_of(uint64_t address)
 {
 	return &guard_metas[(address - guard_pool.base) >> GUARD_PLACE_BITS];
 }
 
 /*
- * The slot's calls are used up. A distance is drawn evenly from 1 to 2 * period - 1. The first one of a slot
- * is what is left of such a distance at any call amid it, of which a long one has more. The smaller
- * one of two draws has that distribution: 2 (range - k) / (range (range + 1)) for k calls before the sample. So
- * threads that make few calls have their share. True: this call is a sample.
+ * The slot's calls are used up. Draws a distance evenly from 1 to 2 * period - 1. A slot's first
+ * distance is the rest of such a distance from a random call in it, and long ones have more calls.
+ * The smaller one of two draws has that distribution: 2 (range - k) / (range (range + 1)) for k
+ * calls before the sample. So threads that make few calls have their share. True: this call is a
+ * sample.
  */
 static bool draw(struct guard_slot *slot)
 {
-	/* Once: the tool may set it to 0 meanwhile, and nobody is to divide by what that makes. */
+	/* Read once: the tool may set it to 0 meanwhile, and the range would be wrong. */
 	uint64_t period = __atomic_load_n(&guard_header.period, __ATOMIC_RELAXED);
 	uint64_t seed = guard_header.seed, range = 2 * period - 1;
 	bool first = !slot->random;
@@ -171,10 +173,10 @@ static bool is_code(uint64_t address)
 }
 
 /*
- * Where the call comes from: its return address. Where a probe waits for the return that is the kernel's trampoline,
- * whoever has called, or a gate's code. Then it is what stands behind it on the stack: what the caller will return to,
- * as far as can be told, and how far away that is. No word is looked at but in the page of the first: the next one
- * need not be there.
+ * The caller: the call's return address. If a probe waits for the return, that is the kernel's
+ * trampoline or a gate's code, whoever has called. Then it is the next RETURNS return addresses on
+ * the stack, as far as one can tell, with their distances. Looks only at words in the first one's
+ * page: the next page need not be there.
  */
 static uint64_t caller_of(const uint64_t *stack)
 {
@@ -194,15 +196,16 @@ static uint64_t caller_of(const uint64_t *stack)
 	return caller;
 }
 
-/* What is allocated at one place, and as large, mostly lives alike. */
+/* Blocks from one place, and of one size, mostly live alike. */
 static uint16_t site_of(uint64_t caller, uint64_t size)
 {
 	return (uint16_t)((caller * 31 + size) * GATE_GOLDEN >> (64 - GUARD_SITE_BITS));
 }
 
 /*
- * Blocks that live for ever must not fill the pool. The fuller it is the fewer a site may have: an
- * eighth of all until it is half full, then a thirty-second, and from three quarters on one.
+ * Blocks that live for ever must not fill the pool. The fuller it is, the fewer a site may have. It
+ * is an eighth of all until the pool is half full, then a thirty-second, and from three quarters on
+ * one.
  */
 static bool has_share(uint16_t site)
 {
@@ -226,8 +229,9 @@ static void count_live(int change)
 }
 
 /*
- * A touched guard faults no more, so a block between such ones would pass for guarded: where they must not be dropped
- * the place gets none, until a tool that may comes to it. True, and *there no more, if they were.
+ * A touched guard faults no more, so a block between touched guards would pass for guarded. If they
+ * must not be dropped the place gets none, until a tool that may drop them comes to it. True, with
+ * *there false if they were dropped.
  */
 static bool arm(struct guard_meta *meta, bool *there)
 {
@@ -242,8 +246,8 @@ static bool arm(struct guard_meta *meta, bool *there)
 }
 
 /*
- * In turn, so that what has been freed stays as it is for as long as can be. NULL: none is free. *there: so is its page
- * of data.
+ * Takes places in turn, so that freed ones stay as they are for as long as can be. NULL: none is
+ * free. *there: its page of data exists.
  */
 static struct guard_meta *take_place(bool *there)
 {
@@ -266,8 +270,8 @@ static struct guard_meta *take_place(bool *there)
 }
 
 /*
- * To the right, where the first byte behind the block lies in a guard if its size is a multiple of
- * the alignment; now and then to the left, where the last one before it does.
+ * To the right: then the first byte behind the block lies in a guard if its size is a multiple of
+ * the alignment. Now and then to the left: then the last byte before it does.
  */
 static uint64_t offset_of(const struct guard_slot *slot, uint64_t size, uint64_t alignment)
 {
@@ -318,10 +322,10 @@ static struct given give_block(struct guard_slot *slot, uint64_t size, uint64_t 
 }
 
 /*
- * 0: nothing comes of it, and the allocator is to be called; else guard_fill() is to come, and the place is
- * GUARD_BUSY until then. `alignment` 0: the usual one. The block counts
- * before the period is looked at: who has set that to 0 and then finds that no block counts knows that none
- * is to come (guard_close()).
+ * 0: there is no guarded block, and the allocator is to be called. Else guard_fill() is to come,
+ * and the place is GUARD_BUSY until then. `alignment` 0: the usual one. Counts the block before it
+ * looks at the period. guard_close() sets that to 0: if it then finds no block counted, none is to
+ * come.
  */
 struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignment,
 			 const uint64_t *stack)
@@ -335,14 +339,14 @@ struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignm
 	return given;
 }
 
-/* After it has been told. */
+/* Comes after the block has been told. */
 void guard_fill(uint64_t block)
 {
 	struct guard_meta *meta = meta_of(block);
 	uint64_t page = page_of(meta);
 
 	fill(page, GUARD_FILL, GUARD_PAGE);
-	/* Also malloc's: what a program makes of bytes that it has not set, it makes of zeros. */
+	/* Also malloc's blocks: a program that reads bytes it has not set reads zeros. */
 	fill(page + meta->offset, 0, meta->size);
 	set_state(meta, GUARD_LIVE);
 }
@@ -375,7 +379,7 @@ static uint64_t first_change(uint64_t from, uint64_t to)
 	return from;
 }
 
-/* The last one, or `from` - 1. */
+/* The last byte other than the fill, or `from` - 1. */
 static uint64_t last_change(uint64_t from, uint64_t to)
 {
 	while (to > from) {
@@ -389,7 +393,9 @@ static uint64_t last_change(uint64_t from, uint64_t to)
 	return to - 1;
 }
 
-/* Has something been written around it? Noted is the byte behind it that is the nearest, or before it. */
+/*
+ * Has anything been written around it? Notes the nearest changed byte, behind it or else before it.
+ */
 static bool is_changed(struct guard_meta *meta)
 {
 	uint64_t page = page_of(meta), block = block_of(meta), end = page + GUARD_PAGE, at;
@@ -406,8 +412,8 @@ static bool is_changed(struct guard_meta *meta)
 }
 
 /*
- * Ends the block's life, but for its page: guard_finish(), for which it is left in GUARD_BUSY, where
- * this returns 0 or GUARD_CHANGED.
+ * Ends the block's life, but not its page: guard_finish() does that. Where this returns 0 or
+ * GUARD_CHANGED, it leaves the place in GUARD_BUSY for it.
  */
 struct ended guard_end(uint64_t block)
 {
@@ -421,7 +427,10 @@ struct ended guard_end(uint64_t block)
 		count(&guard_header.double_freed);
 		return (struct ended){GUARD_DOUBLE_FREE, 0};
 	}
-	/* It was another one a moment ago: freed by two threads at a time, and allocated by a third. */
+	/*
+	 * It was another block a moment ago: two threads freed it at a time, and a third one
+	 * allocated.
+	 */
 	if (block_of(meta) != block) {
 		set_state(meta, GUARD_LIVE);
 		count(&guard_header.invalid_freed);
@@ -434,7 +443,7 @@ struct ended guard_end(uint64_t block)
 	return (struct ended){GUARD_CHANGED, meta->life};
 }
 
-/* After it has been told: from now on its place may be another block's. */
+/* Comes after the end has been told: from now on the place may be another block's. */
 void guard_finish(uint64_t block)
 {
 	struct guard_meta *meta = meta_of(block);
@@ -443,7 +452,7 @@ void guard_finish(uint64_t block)
 	count_at(meta->site, -1);
 	count_live(-1);
 	meta->ended = guard_pool.cursor;
-	/* A forked child has the same file, in which the parent's blocks are saved, and takes no place. */
+	/* A forked child has the same file, which saves the parent's blocks, and takes no place. */
 	if (!guard_header.alive || !may_drop()) {
 		set_state(meta, GUARD_FREED);
 		return;
@@ -453,8 +462,8 @@ void guard_finish(uint64_t block)
 }
 
 /*
- * What the block has, and how much: also of one that was freed, as a read of it would give. 0 bytes: there is
- * none.
+ * The block's contents and size, also for a freed one, as a read of it would give them. 0 bytes:
+ * there are none.
  */
 static uint64_t content(uint64_t block, uint64_t *size)
 {
@@ -468,8 +477,8 @@ static uint64_t content(uint64_t block, uint64_t *size)
 }
 
 /*
- * realloc to `size` bytes, for which the allocator has given `other`, or nothing. As guard_end(); or
- * GUARD_STAYS.
+ * realloc to `size` bytes, for which the allocator has given `other`, or nothing. As guard_end();
+ * or GUARD_STAYS.
  */
 struct ended guard_move(uint64_t block, uint64_t size, uint64_t other)
 {
@@ -491,7 +500,10 @@ uint64_t guard_usable(uint64_t block)
 	return meta->state != GUARD_EMPTY && block_of(meta) == block ? meta->size : 0;
 }
 
-/* Some seconds: who drops may be waiting for a processor, or be held by a debugger, or have been ended amid it. */
+/*
+ * Some seconds: a dropper may be waiting for a processor, be held by a debugger, or have been ended
+ * amid it.
+ */
 #define PATIENCE (1u << 26)
 
 /*
