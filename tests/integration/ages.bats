@@ -59,7 +59,7 @@ start_holders() { # N
 	done
 }
 
-@test "too many blocks to look at: it is said, and --older looks" {
+@test "too many blocks for ages: the report says so, and --older looks all the same" {
 	start_holders 300000
 	attach
 	tell go

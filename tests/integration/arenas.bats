@@ -61,7 +61,7 @@ python_arenas() {
 	end_target
 }
 
-@test "CPython's arenas are live blocks, as many as its own books have" {
+@test "CPython's arenas are live blocks, as many as CPython itself counts" {
 	/usr/bin/python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || PYTHON_FRAMES=no
 	[[ $STACKS != fp ]] || PYTHON_FRAMES=no
 	each_mode python_arenas
@@ -84,7 +84,7 @@ started() {
 	each_mode started
 }
 
-@test "other mappings of CPython's process are none" {
+@test "other mappings of CPython's process are no arenas" {
 	start_python
 	tell others
 	snap
@@ -107,12 +107,12 @@ with_options() {
 	[[ $(field '.live.bytes' "$SNAP") -lt $(field '.arenas.bytes + 8 * 1048576 + 4 * 1048576' "$SNAP") ]] || fail "$(field .live "$SNAP")"
 }
 
-@test "under sampling each arena counts as what it is" {
+@test "under sampling each arena counts once, with its own size" {
 	with_options -s 64K
 	[[ $(field '[.stacks[] | select(.frames[0].kind == "arena").error_bytes // 0] | add' "$SNAP") == 0 ]] || fail 'they have an error'
 }
 
-@test "under sampling by few samples, too" {
+@test "under sparse sampling each arena counts once, too" {
 	with_options -s 64M
 }
 
@@ -170,14 +170,14 @@ php_huge() {
 	each_mode php_huge
 }
 
-@test "a resized arena counts as what it is with --mmap and under sampling" {
+@test "a resized arena counts once, with its new size, with --mmap and under sampling" {
 	need php
 	php_huge --mmap
 	php_huge -s 64M
 	php_huge --mmap -s 64M
 }
 
-@test "PHP's chunks and huge blocks are what memory_get_usage() says" {
+@test "PHP's chunks and huge blocks add up to memory_get_usage()" {
 	need php
 	each_mode php_chunks
 }
@@ -242,7 +242,7 @@ moving_runtime() {
 	end_target
 }
 
-@test "a verdict: arenas are reachable, and what is in them counts once" {
+@test "a verdict: arenas are reachable, and their contents count once" {
 	start_python --verdict --no-default-suppressions
 	tell grow
 	same_arenas
@@ -252,7 +252,7 @@ moving_runtime() {
 	end_target
 }
 
-@test "an inspection of a traced process has each byte once" {
+@test "an inspection of a traced process counts each byte once" {
 	start_python --verdict --inspect --no-default-suppressions
 	tell grow
 	snap
@@ -285,7 +285,7 @@ recorded() {
 	TRUTH=$(tail -n 1 "$D/said")
 }
 
-@test "in a recording, its report, in other formats and in what differs" {
+@test "a recording, its report, other formats and diff have the arenas" {
 	local label='arena growth, sampled: one per MiB'
 
 	need_pymalloc
@@ -304,7 +304,7 @@ recorded() {
 	grep -Fq "$label" "$D/text" || fail "$(head -n 40 "$D/text")"
 }
 
-@test "in the sum of several processes" {
+@test "the sum of several processes has their arenas" {
 	need_pymalloc
 	cat >"$D/two.sh" <<-'EOF'
 		printf 'grow\nquit\n' | "$@" >"$D/said.1" &

@@ -76,7 +76,7 @@ loaded_size() {
 	done | jq -r --arg name "$1" 'select(.name == $name).bytes_xlated'
 }
 
-@test "without the option nothing of it is loaded" {
+@test "without --check-frees none of its programs is loaded" {
 	local without with
 
 	start_target "$TARGETS/bad_frees" none wait
@@ -93,7 +93,7 @@ loaded_size() {
 	tool_ends
 }
 
-@test "what is right is not reported, and --error-exitcode and suppressions know bad frees" {
+@test "good frees are not reported; --error-exitcode and suppressions know bad frees" {
 	watched none
 	found_is ''
 	holds '.unknown_frees == 1'
@@ -116,7 +116,7 @@ nameless_libc() {
 	objcopy --update-section .note.gnu.build-id="$id" "$D/lib/libc.so.6"
 }
 
-@test "what glibc frees a second time at the end of a thread is no bad free, with its symbols and without" {
+@test "glibc's second free of a thread's cache is no bad free, with its symbols and without" {
 	for library in own_libc nameless_libc; do
 		clean
 		fresh
@@ -139,7 +139,7 @@ own_new() {
 	holds '[.lost[]] | add == 0'
 }
 
-@test "operators of a program's own that keep books, and a new(nothrow) that fails: what they allocate beside the block is no mismatch" {
+@test "a program's own operators that keep books, and a failing new(nothrow), allocate without a mismatch" {
 	fresh
 	own_new "$TARGETS/own_new" before
 	own_new "$TARGETS/own_new" behind

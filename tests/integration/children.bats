@@ -54,7 +54,7 @@ tell_long() {
 }
 
 # bats test_tags=alone
-@test "17,000 children of a process that lives: what it has lost, and its blocks without stacks, stay its own" {
+@test "17,000 children of a process that lives: its losses and its blocks without stacks stay its own" {
 	start_target "$TARGETS/children"
 	attach_to_file --children exact-systemwide --max-stacks 1
 	tell unknown
@@ -127,7 +127,7 @@ short_lived() {
 	[[ $((seen + missed)) -eq 10 ]] || fail "$seen programs seen, $missed counted as missed, of 10"
 }
 
-@test "children that begin while the tool is stopped are missing, which is said and is no all-clear; the next ones are held again" {
+@test "children that begin while the tool is stopped are missed: a line says so, --error-exitcode fails, the next ones are held again" {
 	local status=0 tool
 
 	need_hold

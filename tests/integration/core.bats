@@ -126,7 +126,7 @@ every_call() {
 }
 
 # bats test_tags=quick
-@test "every allocating call, and the failed ones (calloc overflow, bad alignment) are no allocations" {
+@test "every allocating call counts, and failed ones (calloc overflow, bad alignment) do not" {
 	each_mode every_call calls
 }
 
@@ -252,7 +252,7 @@ exceptions() {
 	same_live
 }
 
-@test "operator new that throws: what is allocated afterwards, deeper or not, is not lost" {
+@test "operator new that throws: later allocations, deeper or not, are not lost" {
 	each_mode exceptions exceptions
 }
 
@@ -280,7 +280,7 @@ old_blocks() {
 }
 
 # bats test_tags=quick
-@test "free(NULL) is nothing; frees of blocks from before are counted as unknown" {
+@test "free(NULL) does not count; frees of blocks from before the attach count as unknown" {
 	each_mode old_blocks
 }
 

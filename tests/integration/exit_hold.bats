@@ -41,7 +41,7 @@ classes() {
 	classes
 }
 
-@test "threads: what only another thread's stack holds is held, since no thread has been killed yet" {
+@test "threads: a block that only another thread's stack holds is held, since no thread has been killed yet" {
 	ended threads 2
 	classes
 	holds '[.stacks[] | select(any(.frames[]; .function == "thread_main")) | .verdict.reachable.bytes] == [777]'
@@ -63,7 +63,7 @@ classes() {
 	holds '.verdict.refused != null'
 }
 
-@test "a signal, or a system call past the library: no verdict, and that is said; the status is kept" {
+@test "an end by a signal or a raw system call: no verdict, and a line says so; the status is kept" {
 	ended term $((128 + 15))
 	holds '.verdict.refused != null'
 	ended abort $((128 + 6))

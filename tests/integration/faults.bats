@@ -347,7 +347,7 @@ cycles() {
 	stop_tool
 }
 
-@test "output to a full device: an error, not silence" {
+@test "output to a full device is an error" {
 	start_target "$TARGETS/leaf"
 	STATUS=0
 	timeout "$DEADLINE" "$TOOL" -p "$T_PID" -i 100ms -n 2 >/dev/full 2>"$D/run.err" || STATUS=$?

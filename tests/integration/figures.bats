@@ -70,7 +70,7 @@ sampled() {
 	end_target
 }
 
-@test "under sampling they are estimates without bias, and what is not known is left out" {
+@test "under sampling lifetimes are estimates without bias, and unknown figures are left out" {
 	each_mode sampled
 }
 
@@ -105,7 +105,7 @@ outlived() { # N
 	end_target
 }
 
-@test "a recording has them, and text says them" {
+@test "a recording has lifetimes, and text prints them" {
 	run_tool record -o "$D/figures.mlb" --lifetimes --temporary -- "$TARGETS/figures" 'all 200' 'hold 150 3'
 	[[ $STATUS -eq 0 ]] || fail "$ERR"
 	TRUTH=$(grep '"phase":"hold' <<<"$OUT")
@@ -160,7 +160,7 @@ peaks() {
 	end_target
 }
 
-@test "the peak is exact, and what stacks had then is near" {
+@test "the peak is exact, and the stacks' shares of it are close" {
 	each_mode peaks
 }
 
@@ -322,7 +322,7 @@ usable_as_told() {
 	end_target
 }
 
-@test "what five allocators have set aside for blocks is what malloc_usable_size() says" {
+@test "usable bytes of five allocators' blocks equal malloc_usable_size()" {
 	local library skipped=()
 
 	usable_as_told figures

@@ -75,7 +75,7 @@ only_older() {
 	holds "([.stacks[] | .older // .live | .bytes] | add) == $bytes"
 }
 
-@test "--older: only what is older" {
+@test "--older: only older blocks count" {
 	local tries
 
 	for tries in {1..10}; do
@@ -113,7 +113,7 @@ mmaps_for_filtered() {
 	end_target
 }
 
-@test "--mmap: what an allocator maps for blocks that are not recorded is not the program's" {
+@test "--mmap: an allocator's mappings for unrecorded blocks are not the program's" {
 	probe_modes
 	each_mode mmaps_for_filtered
 	T_ENV=("LD_PRELOAD=$LIBDIR/libjemalloc.so.2")

@@ -136,7 +136,7 @@ run_gated() {
 	as_in_file || fail 'not as in the file'
 }
 
-@test "what does not go with it: exit 2" {
+@test "options that do not go with --gate: exit 2" {
 	local options
 
 	start_target "$TARGETS/leaf"
@@ -298,7 +298,7 @@ child_with() {
 }
 
 # Where it comes to them late, with hundreds, it would have fallen back more and more, and not have ended for minutes.
-@test "children that have ended when it comes to them cost it no look at their allocator" {
+@test "children that have ended cost the tool no look at their allocator" {
 	need strace
 	# The tool keeps its number, and strace is another process.
 	printf '#!/bin/bash\nexec strace -D -qq -e trace=pread64 -o %q %q "$@"\n' "$D/reads" "$TOOL" >"$D/tool"
@@ -340,7 +340,7 @@ child_with() {
 
 # ---- What is made of it ----------------------------------------------------------------------------------------------------
 
-@test "record: what is shown afterwards is what was" {
+@test "record: report shows a gate's trace as it was" {
 	start_target "$TARGETS/leaf"
 	tool_into "$D/rec" record --gate
 	record_steps go churn free go
@@ -372,7 +372,7 @@ child_with() {
 }
 
 # The gate's own notes of samples lie in the target's memory, and must not hold what the program has lost. Of blocks of no bytes none is a sample.
-@test "verdict: what is lost is lost, exact and sampled" {
+@test "verdict: a gate's lost blocks are lost, exact and sampled" {
 	local program options
 
 	MODE=gate

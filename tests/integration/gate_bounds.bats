@@ -166,7 +166,7 @@ plugin() {
 	end_ledger
 }
 
-@test "a library with an allocator that is closed, and opened again elsewhere" {
+@test "a library with an allocator is closed, and opened again elsewhere" {
 	both plugin
 }
 

@@ -90,7 +90,7 @@ holds_truth() {
 }
 
 # bats test_tags=quick
-@test "each bug by its kind, offset, size and three functions; what the program makes of it is as ever" {
+@test "each bug by its kind, offset, size and three functions; the program behaves as ever" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded
 	all_bugs
@@ -106,7 +106,7 @@ holds_truth() {
 	end_target
 }
 
-@test "one write past the end, which changes what is next to the block and touches the page behind that: told once" {
+@test "one write past the end that changes the bytes there and touches the next page is told once" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded
 	tell move
@@ -165,7 +165,7 @@ holds_truth() {
 	end_target
 }
 
-@test "kill -9: the program goes on, a next tool takes over, and after its end the functions are as they were, or it says why not" {
+@test "kill -9: the program goes on, a next tool takes over, and its end restores the functions or says why not" {
 	local before
 
 	start_target "$TARGETS/guarded.nofp"
@@ -295,7 +295,7 @@ END
 	end_target
 }
 
-@test "a touch while a block is being freed is counted and not told, and what was touched is a guard of the next block" {
+@test "a touch while a block is being freed counts and is not told, and its page is armed for the next block" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded
 	tell amid
@@ -321,7 +321,7 @@ none_after_free() {
 	holds '.guard.on and (.guard.use_after_free | not)'
 }
 
-@test "a seccomp filter that lets madvise pass: each bug; with one more that kills for it, then or before, no use after free, and the program lives" {
+@test "a seccomp filter that lets madvise pass: each bug; with one that kills for it: no use after free, and the program lives" {
 	start_target "$TARGETS/guarded.nofp"
 	tell allow
 	guarded

@@ -12,7 +12,7 @@ setup() {
 	fresh
 }
 
-@test "a bug is found as soon as chance has it, and all that was to be seen is told" {
+@test "a bug is found as soon as chance picks its block, and every visible one is told" {
 	BUILD=$BUILD MEMLEAKBPF=$TOOL "$BATS_TEST_DIRNAME/../soak/found" quick >"$D/found" 2>&1 || fail "$(<"$D/found")"
 	[[ $(grep -c '^| [rwf]' "$D/found") -eq 3 ]] || fail "$(<"$D/found")"
 }

@@ -79,7 +79,7 @@ in_turn() {
 	fresh
 }
 
-@test "whoever comes waits while another one comes or goes" {
+@test "a tool waits while another one attaches or ends" {
 	in_turn
 	in_turn --gate
 	in_turn --guard

@@ -27,7 +27,7 @@ verdicts() {
 	clean
 }
 
-@test "what is lost, held, and held by what is lost: with each block guarded as without" {
+@test "verdicts are the same with each block guarded as without guards" {
 	local program
 
 	for program in verdict_heap.nofp verdict_cxx.nofp; do

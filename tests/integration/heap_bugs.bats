@@ -46,7 +46,7 @@ by_memcheck() { # PROGRAM
 		fail "memcheck: $(<"$D/$1.memcheck.out")"
 }
 
-@test "what is found of bugs with blocks, and nothing of their twins; beside AddressSanitizer and memcheck where they are installed" {
+@test "bugs with blocks are found, and nothing in their correct twins; beside AddressSanitizer and memcheck where they are installed" {
 	local program table=$BUILD/tests/heap-bugs.txt others=()
 
 	[[ ! -x $TARGETS/heap_bugs.asan ]] || others+=(asan)

@@ -41,7 +41,7 @@ build_id() {
 	readelf -n "$1" | sed -n 's/.*Build ID: //p'
 }
 
-@test "the watcher of traps does see an open" {
+@test "the test's watcher of traps sees an open" {
 	: >"$D/trap"
 	TRAPS=("$D/trap")
 	trap_watch

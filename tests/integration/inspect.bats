@@ -51,7 +51,7 @@ agrees() {
 }
 
 # bats test_tags=quick
-@test "what is lost, of a program attached to never before" {
+@test "lost blocks of a program that nobody has attached to before" {
 	# Behind what was asked for lies what was there before, which glibc's books do not tell apart: there a block may hang on another.
 	start_target "$TARGETS/verdict_heap"
 	look
@@ -102,7 +102,7 @@ agrees() {
 	end_target
 }
 
-@test "where its memory is: it adds up" {
+@test "the parts of a process's memory add up to the kernel's count" {
 	start_target "$TARGETS/verdict_heap"
 	tell lost
 	look
@@ -115,7 +115,7 @@ agrees() {
 	end_target
 }
 
-@test "what hangs on a lost block is its; kinds of blocks add up to the losses" {
+@test "a lost block's line has the blocks that hang on it; kinds of blocks add up to the losses" {
 	start_target "$TARGETS/verdict_heap"
 	tell structures
 	look
@@ -185,7 +185,7 @@ build_places() {
 	gcc -g -O2 -pthread "$D/places.c" -o "$D/places" -L"$D" -lplaces -Wl,-rpath,"$D"
 }
 
-@test "what holds a block: a function's frame, a thread's own variable" {
+@test "a block's holder may be a function's frame or a thread's own variable" {
 	local held line
 
 	build_places
@@ -220,7 +220,7 @@ second_look() {
 	wait "$TOOL_PID" || fail 'it failed'
 }
 
-@test "a process that becomes another program: it is looked at as what it is by then, and compared with none of before" {
+@test "a process that becomes another program is inspected as that, and not compared with the one before" {
 	[[ ${SANITIZE-} != 1 ]] || skip 'AddressSanitizer must be loaded first'
 	mkfifo "$D/go" "$D/looks"
 	run_target "$BASH" -c "echo ready; read -r _ <'$D/go'; exec '$TARGETS/verdict_heap'"
@@ -242,7 +242,7 @@ second_look() {
 	end_target
 }
 
-@test "-i -n: what grows comes first, and a recording of it compares" {
+@test "-i -n: growing groups come first, and diff compares a recording of them" {
 	start_target "$TARGETS/verdict_heap"
 	run_tool inspect -p "$T_PID" -o "$D/old.mlb"
 	[[ $STATUS -eq 0 ]] || fail "$ERR"
@@ -304,7 +304,7 @@ second_look() {
 	refused 1 'no permission; run memleakbpf as root \(sudo\), or with CAP_SYS_PTRACE'
 }
 
-@test "no memory to inspect one: it is said, and the next one is inspected" {
+@test "no memory to inspect one process: a line says so, and the next one is inspected" {
 	local megabytes small said=()
 
 	[[ ${SANITIZE-} != 1 ]] || skip "AddressSanitizer's shadow needs terabytes of address space"
@@ -331,7 +331,7 @@ second_look() {
 	end_target
 }
 
-@test "what cannot be inspected is refused in one line" {
+@test "a process that cannot be inspected is refused in one line" {
 	run_tool inspect -p 4194303
 	refused 1 'no process 4194303'
 	run_tool inspect
@@ -367,7 +367,7 @@ inspect_with() {
 	look
 }
 
-@test "what a library loses by design makes no error status: tcmalloc's extension" {
+@test "blocks that a library loses by design make no error status: tcmalloc's extension" {
 	cat >"$D/idle.cc" <<-'EOF2'
 		#include <stdio.h>
 		#include <stdlib.h>
@@ -390,7 +390,7 @@ inspect_with() {
 	! grep -q '^What is lost: .*definitely' <<<"$OUT" || fail "the sum has it: $OUT"
 }
 
-@test "mimalloc: blocks that were to be aligned are held by pointers to where they begin" {
+@test "mimalloc: pointers to an aligned block's beginning hold it" {
 	cat >"$D/aligned.c" <<-'EOF2'
 		#include <stdio.h>
 		#include <stdlib.h>
@@ -414,7 +414,7 @@ inspect_with() {
 	holds '.verdict.possible.count == 0 and .verdict.reachable.count >= 1000' "$LOOK"
 }
 
-@test "PHP: what its hash tables have is reachable" {
+@test "PHP: the contents of hash tables are reachable" {
 	need php
 	run_target php -r 'echo "ready\n"; fgets(STDIN);'
 	target_line ready

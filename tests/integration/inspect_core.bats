@@ -119,7 +119,7 @@ same_of() {
 	done
 }
 
-@test "a core of another root: --sysroot; what is not here is said" {
+@test "a core of another root: --sysroot finds its files, and a line names those that are missing" {
 	dumps
 	begin "$TARGETS/verdict_cxx"
 	tell all
@@ -141,7 +141,7 @@ same_of() {
 	cmp <(jq -S .verdict "$D/here.json") <(jq -S .verdict "$D/nowhere.json") || fail 'other verdicts without the files'
 }
 
-@test "a core that is cut: as far as it goes, and what is missing is said" {
+@test "a cut core is inspected as far as it goes, and a line names the missing part" {
 	local size status
 
 	dumps
@@ -181,7 +181,7 @@ refused() {
 }
 
 # bats test_tags=quick
-@test "what is no core is refused, with the reason" {
+@test "a file that is no core is refused, with the reason" {
 	refused 1 'a program or a library' "$TOOL"
 	refused 1 'no regular file' /dev/null
 	refused 1 'No such file' "$D/nothing"

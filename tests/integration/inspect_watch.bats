@@ -74,7 +74,7 @@ one_copy() {
 }
 
 # bats test_tags=quick
-@test "one copy: stacks with verdicts of what came since, and all of the heap" {
+@test "one copy serves verdicts of new blocks' stacks and an inspection of all of the heap" {
 	each_way one_copy
 }
 
@@ -82,7 +82,7 @@ one_copy() {
 	one_copy --snapshot=fork
 }
 
-@test "what grows between two reports" {
+@test "inspections show the growth between two reports" {
 	start_target "$TARGETS/verdict_heap"
 	attach --inspect --sort growth
 	tell lost
@@ -169,7 +169,7 @@ run_to_its_end() {
 		fail "not as it says: $LOOK"
 }
 
-@test "of a command, from its first instruction: nothing is from before" {
+@test "a command inspected from its first instruction has no blocks from before" {
 	run_to_its_end verdict_heap.nofp
 	run_to_its_end verdict_cxx.nofp
 	holds '[.groups[] | select(.kind == "class") | select(.since_attach != .live)] == []' "$LOOK"
@@ -328,7 +328,7 @@ beside_long() {
 	end_target
 }
 
-@test "what it does not go with is said" {
+@test "a line names the options that do not go with --inspect" {
 	run_tool -p $$ --inspect -f folded
 	refused 2 '^memleakbpf: --inspect: -f folded has no place for it; give one of text, json, or record$'
 	run_tool -p $$ --inspect --mmap

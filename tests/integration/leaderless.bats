@@ -144,7 +144,7 @@ exec_by_thread() {
 	tool_ends
 }
 
-@test "a thread other than the main one becomes another program: that is traced" {
+@test "a thread other than the main one executes another program, which is traced" {
 	each_way exec_by_thread
 }
 

@@ -161,7 +161,7 @@ exec_meanwhile() {
 	[[ $(grep -c 'attached to' "$D/tool.err") -eq 1 ]] || fail "$(<"$D/tool.err")"
 }
 
-@test "a process that execs at the moment when the tool attaches is traced as what it has become" {
+@test "a process that execs while the tool attaches is traced as its new program" {
 	[[ ${SANITIZE-} != 1 ]] || skip 'AddressSanitizer must be loaded first'
 	"$TOOL" doctor | grep -q 'ok *uprobe sessions\|ok *filtered by process' || skip 'this kernel has single uprobes only'
 	for moment in begin attach; do
@@ -297,7 +297,7 @@ whole() {
 	printf '# %d of %d had their probes late\n' "$late" "$tried" >&3
 }
 
-@test "static programs that a command runs: what was missed before the first one had its probes is said" {
+@test "static programs that a command runs: a line tells the losses before the first one had its probes" {
 	whole 3 "$BASH" -c "for i in 1 2 3; do '$TARGETS/short.static'; done"
 	printf '# %d of 3 had their probes late\n' "$LATE" >&3
 }
@@ -519,7 +519,7 @@ ended_as() {
 	[[ $(tail -n 1 <<<"$OUT" | jq -c .end) == '{"cause":"exit","status":7}' ]] || fail "$OUT"
 }
 
-@test "a process that the OOM killer has ended: it is said, and by whose limit where the kernel tells" {
+@test "a process that the OOM killer has ended: a line says so, and by whose limit where the kernel tells" {
 	memory_cgroup || skip 'no memory control group can be made here'
 	cat >"$D/hungry.py" <<-'END'
 		import sys
@@ -573,7 +573,7 @@ ended_as() {
 	[[ $(<"$D/run.out") == "<one two><><*><a b><$PWD>" ]] || fail "$(<"$D/run.out")"
 }
 
-@test "run: no memory of the tool's in the command (signal mask, descriptors)" {
+@test "run: the command inherits nothing of the tool's (signal mask, descriptors)" {
 	timeout "$DEADLINE" "$TOOL" -o "$D/report" -- /bin/sh -c 'ls -l /proc/self/fd; grep Sig /proc/self/status' \
 		>"$D/run.out" 2>"$D/run.err" 3>&- || fail "$(<"$D/run.err")"
 	! grep -Eq 'bpf|perf_event|pidfd|report' "$D/run.out" || fail "$(<"$D/run.out")"

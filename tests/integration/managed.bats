@@ -128,7 +128,7 @@ forged() {
 }
 
 # Each process has its functions at other addresses.
-@test "Python: --merge: what processes of one script have allocated in one function is one stack" {
+@test "Python: --merge: allocations of one script's processes in one function are one stack" {
 	need_hold
 	has_python_frames
 	printf '%s\n' 'import ctypes' 'def leak():' '    ctypes.CDLL(None).malloc(ctypes.c_size_t(300001))' 'leak()' >"$D/merge.py"
@@ -142,7 +142,7 @@ forged() {
 
 # The tool stands still while the main thread ends, and after it a code object whose place another one takes: what tells of the first is without effect by then, and
 # the gate is not.
-@test "Python: code objects that end when the main thread has, which the tool has yet to see" {
+@test "Python: code objects that end after the main thread, before the tool has seen its end" {
 	need_gate
 	cat >"$D/ended.py" <<-'EOF'
 		import ctypes, os, sys, threading
@@ -194,13 +194,13 @@ forged() {
 	wait "$T_PID" || fail "the target ended with status $?"
 }
 
-@test "Python: one that is none: frames in circles, without memory, of other objects" {
+@test "forged Python: frames in circles, without memory, of other objects" {
 	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
 	each_mode forged
 }
 
 # It is no .NET, but exports what tells it.
-@test ".NET: that there are no frames of its is said once" {
+@test ".NET: one line says that its frames are not shown" {
 	need perl
 	"${CC:-cc}" -shared -o "$D/libcoreclr.so" -x c - <<<'int coreclr_initialize(void) { return 0; }' || fail 'cannot compile'
 	start_target env LD_PRELOAD="$D/libcoreclr.so" perl -e '$| = 1; print "ready $$\n"; <STDIN>;'
@@ -227,7 +227,7 @@ build_many() {
 	EOF
 }
 
-@test "more stacks than there is room for: what comes then is counted by its C functions" {
+@test "more stacks than there is room for: further ones count by their C functions" {
 	need python3
 	build_many
 	start_target python3 "$D/many.py" 2000

@@ -36,7 +36,7 @@ has_perl_frames() {
 	tool_ends
 }
 
-@test "what only looks like Perl: contexts in circles, in no memory, of no subroutine" {
+@test "forged Perl: contexts in circles, in no memory, of no subroutine" {
 	local how one='main::forged /srv/forged.pl 3' outer='(main) /srv/forged.pl 4' found
 
 	[[ -x $TARGETS/forged_perl ]] || skip 'not on this machine'

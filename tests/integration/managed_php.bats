@@ -38,7 +38,7 @@ has_php_frames() {
 	tool_ends
 }
 
-@test "what only looks like PHP: frames in circles, in no memory, of no function" {
+@test "forged PHP: frames in circles, in no memory, of no function" {
 	local how whole='forged /srv/forged.php 3' found
 
 	[[ -x $TARGETS/forged_php ]] || skip 'not on this machine'

@@ -49,7 +49,7 @@ forged_fails() {
 	clean
 }
 
-@test "Python: which frame could not be followed, and where that is" {
+@test "Python: a line names the frame that could not be followed, and its place" {
 	[[ -x $TARGETS/forged_python ]] || skip 'not on this machine'
 	forged_fails other "what a frame has for its code is none \\(number 1, at 0x[1-9a-f][0-9a-f]*\\)"
 	forged_fails code "a frame of it is in no memory \\(number 1, at 0x[1-9a-f][0-9a-f]*\\)"
@@ -93,7 +93,7 @@ forged_is() {
 	forged_is forged_python.lld
 }
 
-@test "Python: what holds a block, and in which functions both were allocated" {
+@test "Python: a block's holder, and the functions that allocated both" {
 	has_python_frames
 	cat >"$D/held.py" <<-'EOF'
 		import ctypes

@@ -62,7 +62,7 @@ woven() {
 	tool_ends
 }
 
-@test "what only looks like Ruby: frames beside their stack, in no memory, of no code, names without end" {
+@test "forged Ruby: frames beside their stack, in no memory, of no code, names without end" {
 	local how one='forged /srv/forged.rb 3' outer='<main> /srv/forged.rb 4' found
 
 	[[ -x $TARGETS/forged_ruby ]] || skip 'not on this machine'

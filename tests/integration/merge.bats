@@ -30,7 +30,7 @@ load lib.bash
 		fail "$(jq -c 'del(.stacks)' "$D/report")"
 }
 
-@test "what only the first of many processes allocated has its names in the end" {
+@test "stacks that only the first of many processes had keep their names to the end" {
 	# The tables of ended processes are cleared by the dozen: more than one has been by then.
 	printf '%s\n' '( [[ aaa =~ ^(a+)$ ]] )' 'for i in $(seq 150); do ( : ); done' 'exit 0' >"$D/script"
 	timeout $((4 * DEADLINE)) "$TOOL" --merge -f json -T 10000 --sort alloc -o "$D/report" --children exact -- bash "$D/script" 2>"$D/tool.err" 3>&- ||

@@ -48,7 +48,7 @@ scraped() {
 	! curl -s "$URL" || fail 'still there'
 }
 
-@test "a thousand silent connections, and a name of somebody else's" {
+@test "a thousand silent connections, and a request by somebody else's name" {
 	local port
 
 	scene idle
@@ -162,7 +162,7 @@ start_prometheus() {
 	holds_there 'memleakbpf_looks_total > 10'
 }
 
-@test "what makes no sense is refused, and what is open to all is said" {
+@test "addresses that make no sense are refused, and a line warns of one that is open to all" {
 	run_tool survey --metrics 9435
 	refused 2 "--metrics: '9435' is not an address and a port"
 	run_tool survey --metrics host.example:9435
@@ -175,7 +175,7 @@ start_prometheus() {
 	grep -q 'whoever can reach 0.0.0.0:[0-9]* can read' "$D/tool.err"
 }
 
-@test "what calls of a function keep, in suspects" {
+@test "metrics have the bytes that calls of a function keep, in suspects" {
 	local leaker n
 
 	scene leak 3000000

@@ -100,7 +100,7 @@ load lib.bash
 	end_target
 }
 
-@test "losses are said on the text report, with what to do" {
+@test "the text report names losses, and the remedy" {
 	start_target "$TARGETS/million" 5000
 	"$TOOL" -p "$T_PID" -i 1h --max-live 1000 >"$D/text" 2>"$D/tool.err" 3>&- {T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
@@ -131,7 +131,7 @@ load lib.bash
 	holds '[.stacks[] | has("verdict")] | any | not'
 }
 
-@test "-o FILE: what it holds stays until there is something to write" {
+@test "-o FILE: the old contents stay until there is something to write" {
 	echo old >"$D/file"
 	run_tool -p 4194305 -o "$D/file"
 	[[ $STATUS -eq 1 && $(<"$D/file") == old ]] || fail "status $STATUS: $(<"$D/file")"

@@ -105,7 +105,7 @@ filters_by_process() {
 	end_target
 }
 
-@test "root gives up what watching does not need, and the command that it runs keeps everything" {
+@test "root gives up the capabilities that watching does not need, and its command keeps all" {
 	filters_by_process
 	start_target "$TARGETS/leaf"
 	attach
@@ -132,7 +132,7 @@ filters_by_process() {
 	[[ $TOOL_STATUS -eq 0 ]] || fail "status $TOOL_STATUS"
 }
 
-@test "a recording is made, and a verdict reached, with what is left: root's and an ordinary user's" {
+@test "the remaining capabilities suffice for a recording and a verdict: root's and an ordinary user's" {
 	local as recording
 
 	filters_by_process
@@ -217,7 +217,7 @@ filters_by_process() {
 }
 
 # Capabilities that are there to look into targets open no file for the caller: setcap gives them to everybody who may run the tool.
-@test "files that the caller names are opened with the caller's rights, and nothing of what they hold is said" {
+@test "files that the caller names are opened with the caller's rights, and no message quotes them" {
 	local real=$TOOL
 
 	fresh
@@ -261,7 +261,7 @@ looks() {
 	end_target
 }
 
-@test "without any capability the reason is that, and nothing is said of the kernel" {
+@test "without any capability the message names that reason, and not the kernel" {
 	as_user -chown
 	run "$TOOL" -- true
 	[[ $status -eq 1 ]] || fail "status $status"

@@ -62,7 +62,7 @@ start_prometheus() {
 	PROMETHEUS=http://127.0.0.1:$port
 }
 
-@test "go tool pprof lists what leaks, and what came meanwhile; Prometheus finds it" {
+@test "go tool pprof lists leaking stacks, and those of the time between; Prometheus finds the endpoint" {
 	local kept url status asking
 
 	need_gate

@@ -303,7 +303,7 @@ late_provider_at_once() {
 	end_target
 }
 
-@test "a Go program without C code: it is said to be one, by -p, record and as a COMMAND" {
+@test "a Go program without C code: -p, record and COMMAND say that it is one" {
 	need go
 	mkdir "$D/pure"
 	cat >"$D/pure/main.go" <<-'END'
@@ -339,7 +339,7 @@ stripped_program() {
 	strip -o "$D/stripped" "$TARGETS/leaf.static"
 }
 
-@test "a command without an allocator: it is said, and --error-exitcode does not call it free of leaks" {
+@test "a command without an allocator: a line says so, and --error-exitcode does not call it free of leaks" {
 	stripped_program
 	STATUS=0
 	timeout "$DEADLINE" "$TOOL" -o "$D/report" --error-exitcode 9 -- "$D/stripped" < <(echo go; echo quit) >"$D/run.out" 2>"$D/run.err" || STATUS=$?
@@ -365,6 +365,6 @@ exec_without_allocator() {
 	[[ $(printf '%s\n' "${SNAPS[@]}" | jq -s 'map(select(.comm == "stripped")) | length') -eq 0 ]] || fail 'a report of what is not known'
 }
 
-@test "a process that execs into a program without an allocator: it is said" {
+@test "a process that execs into a program without an allocator: a line says so" {
 	each_way exec_without_allocator
 }

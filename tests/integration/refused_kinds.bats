@@ -9,11 +9,11 @@
 load lib.bash
 load refused.bash
 
-@test "what kernels before 5.15 get refused" {
+@test "each refusal of kernels before 5.15 is survived or explained" {
 	rows '^helper:get_attach_cookie'
 }
 
-@test "a kind of program, a map, a helper or a call refused: likewise" {
+@test "each refused kind of program, map, helper or call is survived or explained" {
 	rows '^(program|sleepable|map|helper:[a-fh-z]|helper:get_func|call|perf)'
 }
 

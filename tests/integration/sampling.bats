@@ -18,7 +18,7 @@ sampled_truth() {
 	[[ $(grep -c '^leak_small' "$D/rounds") -eq $ROUNDS ]] || fail 'a round without samples of the small blocks'
 }
 
-@test "sampled: the mean over many runs is the truth, and the standard error is the spread" {
+@test "sampled by probes: the mean over many runs is the truth, and the standard error is the spread" {
 	sampled_truth
 }
 

@@ -45,7 +45,7 @@ of_calls() {
 	each_mode of_calls scopes.nofp
 }
 
-@test "the same of a program with frame pointers; ages, growth and verdicts are those of the stacks in a scope" {
+@test "the same for a program with frame pointers; a scope has its stacks' ages, growth and verdicts" {
 	of_calls scopes
 	stop_tool
 	# It holds the blocks in an array, of which it knows 26 + 12 from before.
@@ -68,7 +68,7 @@ inside_another() {
 	holds '[.stacks[] | select(.scope == "inner").live.bytes] | add == 100'
 }
 
-@test "a scope in another one: with it and without" {
+@test "a scope inside another one: sums with it and without" {
 	each_mode inside_another
 }
 
@@ -94,7 +94,7 @@ without_returns() {
 	each_mode without_returns
 }
 
-@test "exceptions pass a scope, and the program is none the worse for it" {
+@test "exceptions pass a scope, and do the program no harm" {
 	start_target "$TARGETS/scopes.nofp"
 	attach --scope Thrower::run
 	tell 'throws 12'
@@ -138,7 +138,7 @@ tags_are() {
 	tool_ends
 }
 
-@test "tags: arguments, what they lead to, the thread; what a terminal would obey is not in them" {
+@test "tags: arguments, memory that they point to, the thread; escapes for a terminal are cleaned" {
 	tags_are 'tagged#arg1:s32' '{"-1": 3, "0": 3, "1": 3}'
 	tags_are 'tagged#arg2:str' '{"GET": 3, "PUT": 3, "?[31mred?": 3}'
 	tags_are 'tagged#+0(+8(arg3)):str' '{"/index": 9}'
@@ -166,7 +166,7 @@ tags_are() {
 		and .[0].live == .[0].kept and .[0].calls == .[0].kept.count and .[0].calls > 0' <<<"$SNAP" >/dev/null || fail "$(jq -c .scopes <<<"$SNAP") $TRUTH"
 }
 
-@test "more different tags than are told apart: the others are together, none is lost, and how many they are is estimated" {
+@test "more tags than are told apart: the others share a row, no block is lost, and their number is estimated" {
 	start_target "$TARGETS/scopes.nofp"
 	attach --scope 'tagged#arg1:s32'
 	tell 'many_tags 300'
@@ -187,7 +187,7 @@ tags_are() {
 }
 
 # bats test_tags=quick
-@test "a call that was open at the attach is none, and its blocks are in no scope; one that is open is said to be" {
+@test "a call open at the attach does not count, nor do its blocks; calls that are open now are listed" {
 	start_target "$TARGETS/scopes.nofp"
 	tell enter
 	attach --scope held_open
@@ -216,7 +216,7 @@ only_scopes() {
 }
 
 # bats test_tags=quick
-@test "--scope-only: what is allocated in no scope is not recorded" {
+@test "--scope-only: blocks allocated in no scope are not recorded" {
 	each_mode only_scopes
 }
 
@@ -230,7 +230,7 @@ says() {
 	grep -q -- "$pattern" "$D/tool.err" || fail "$* says nothing of $pattern"
 }
 
-@test "a function that is not there is an error, and so is what makes no sense" {
+@test "a scope with an unknown function, or without sense, is an error" {
 	start_target "$TARGETS/scopes.nofp"
 	says 'has no function of that name' --scope no_such_function
 	says 'is not \[OBJECT:\]FUNCTION' --scope 'tagged#arg9'
@@ -260,12 +260,12 @@ estimated() {
 	holds '.scopes[0] | .kept.error_bytes * 6 + 10 * 512 > (.kept.bytes - 2560000 | fabs)'
 }
 
-@test "under sampling: what calls kept, estimated; of one call nothing is said" {
+@test "under sampling the bytes that calls kept are estimated, in sum only" {
 	each_mode estimated
 }
 
 # bats test_tags=quick
-@test "a recording has scopes as the trace had them, and diff has what a call kept before and after" {
+@test "a recording has the trace's scopes, and diff has the bytes that a call kept before and after" {
 	start_target "$TARGETS/scopes.nofp"
 	tool_into "$D/scopes.mlb" record --scope handle_request --scope 'tagged#arg2:str'
 	tell 'requests 40'
@@ -337,7 +337,7 @@ estimated() {
 	seen 10 fits 'on a telephone'
 }
 
-@test "a function by the line at which it begins; what is inlined everywhere, and no line of a function, are said" {
+@test "a scope may be a function's first line; a line names functions inlined everywhere and lines of no function" {
 	local line
 
 	start_target "$TARGETS/scopes.nofp"
@@ -365,7 +365,7 @@ estimated() {
 	holds '[.stacks[] | select(.scope_tag == "GET").live.count] == [2]'
 }
 
-@test "a function of a script: that such ones cannot be scopes is said, and of which language it is" {
+@test "a script's function as a scope: a line says that it cannot be, and names the language" {
 	need python3
 	cat >"$D/script.py" <<-'END'
 		import sys

@@ -31,7 +31,7 @@ there_before() { # OPTION…
 	both_right
 }
 
-@test "a process in the target's memory, from before the tool came: counted and judged as one" {
+@test "an earlier process in the target's memory is counted and judged as one with it" {
 	each_way there_before
 }
 
@@ -66,7 +66,7 @@ same() {
 	[[ -z $differences ]] || fail "$differences"
 }
 
-@test "a process in the target's memory that is made later: counted and judged as one" {
+@test "a later process in the target's memory is counted and judged as one with it" {
 	each_way made_later
 }
 
@@ -110,7 +110,7 @@ outlives() {
 	kill "$child"
 }
 
-@test "the target ends, and the process in its memory goes on: said" {
+@test "the target ends while a process in its memory goes on: a line says so" {
 	each_way outlives
 }
 

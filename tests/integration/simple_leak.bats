@@ -26,7 +26,7 @@ leaks_in() {
 	[[ ${#missed[@]} -eq 0 ]] || fail "not found in ${#missed[@]} of $count: ${missed[*]}"
 }
 
-@test "exit() called in main: what its locals hold is held" {
+@test "exit() called in main: blocks held by main's locals are held" {
 	local program wrong=()
 
 	fresh

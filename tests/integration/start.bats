@@ -35,7 +35,7 @@ need_sessions() {
 	need_hold
 }
 
-@test "a C program: what a start loads" {
+@test "a C program: a start loads the listed programs and no others" {
 	need_sessions
 	start_target "$TARGETS/leaf"
 	attach
@@ -47,7 +47,7 @@ need_sessions() {
 	end_target
 }
 
-@test "what a start loads with --gate" {
+@test "a start with --gate loads the listed programs and no others" {
 	need_sessions
 	need_gate
 	start_target "$TARGETS/leaf"
@@ -56,7 +56,7 @@ need_sessions() {
 	end_target
 }
 
-@test "a command: what a start loads is as much, and holds new processes" {
+@test "a command's start loads as much, and the programs that hold new processes" {
 	need_sessions
 	"$TOOL" -f json -o "$D/report" -- "$TARGETS/leaf" <"$D/in" >"$D/out" 2>"$D/tool.err" 3>&- &
 	TOOL_PID=$!

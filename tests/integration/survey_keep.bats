@@ -351,7 +351,7 @@ recorded_guards() {
 	[[ ${SEEN[0]} -eq 16 && ${SEEN[1]} -eq 16 && ${SEEN[2]} == *'heap use after free: READ 4 bytes inside'*put* && ${SEEN[3]} -eq 0 ]] || fail "the page: ${SEEN[*]}"
 }
 
-@test "guards: what is kept is guarded, metrics count what was wrong, suppressions hide some, and a recording has it all; what cannot have guards is kept without, and says why" {
+@test "guards: kept processes are guarded or say why not; metrics, suppressions and recordings have their bad accesses" {
 	local metrics bad='.processes[] | select(.bad_accesses) | .bad_accesses'
 
 	ln -s "$TARGETS/guarded.nofp" "$D/k1-$N"
@@ -437,7 +437,7 @@ gone() {
 	[[ ! -e /proc/$1 ]] || grep -q '^State:.Z' "/proc/$1/status"
 }
 
-@test "guards: what is done between the last look and an end is told at the next look, with its stacks, once, in metrics and recordings; and when the survey ends" {
+@test "guards: bad accesses between the last look and an end are told once, in metrics and recordings" {
 	local metrics all='{overflow: 6, underflow: 1, use_after_free: 4, slack_overwrite: 1, double_free: 3, invalid_free: 1}' one='{overflow: 1, underflow: 0, use_after_free: 0, slack_overwrite: 0, double_free: 0, invalid_free: 0}'
 
 	guarded_as 1 "k1-$N"
@@ -506,7 +506,7 @@ gone() {
 	jq -e '.failed == false' <<<"$TRUTH" >/dev/null || fail "$TRUTH"
 }
 
-@test "guards: one that is given up for want of memory keeps what it had shown, begins with nothing when it is sampled anew, and is counted with those that have ended, once" {
+@test "guards: a process given up for lack of memory keeps its bad accesses, and starts at zero when sampled anew" {
 	local wide one='.overflow == 1 and add == 1' metrics
 
 	memory_cgroup || skip 'no memory control group can be made here'

@@ -72,7 +72,7 @@ grown() {
 	[[ $mib -ge $1 && $mib -le $2 ]] || fail "untraced growth of $mib MiB, not $1 to $2: $(jq -c 'del(.stacks)' <<<"$SNAP")"
 }
 
-@test "mappings of its own are growth beside the live blocks" {
+@test "a program's own mappings are growth beside the live blocks" {
 	build_grower
 	start_target "$D/grower"
 	attach
@@ -87,7 +87,7 @@ grown() {
 	grown 32 33
 }
 
-@test "what malloc keeps of freed blocks, and live ones, are no growth beside them" {
+@test "freed memory that malloc keeps is no growth beside the live blocks" {
 	build_grower
 	start_target "$D/grower"
 	attach
@@ -107,7 +107,7 @@ grown() {
 		fail "$(field '.grown_mappings' "$SNAP")"
 }
 
-@test "with --mmap the mappings are blocks" {
+@test "with --mmap a program's own mappings are blocks" {
 	build_grower
 	start_target "$D/grower"
 	attach --mmap
@@ -117,7 +117,7 @@ grown() {
 	[[ $(field '.live.bytes' "$SNAP") == 33554432 ]] || fail "live: $(field .live "$SNAP")"
 }
 
-@test "in the report of a recording, too" {
+@test "a recording's report has the growth, too" {
 	build_grower
 	"$TOOL" record -i 1h -o "$D/grown.mlb" --verdict --max-pause 1m -- "$D/grower" pool 24 2>"$D/tool.err"
 	"$TOOL" report "$D/grown.mlb" >"$D/report"
@@ -128,7 +128,7 @@ grown() {
 	grown 24 25
 }
 
-@test "--error-exitcode: no leak was found, and it is said of what" {
+@test "--error-exitcode: without a leak, a line says that more memory has come than was traced" {
 	build_grower
 	"$TOOL" -i 1h --verdict --max-pause 1m --error-exitcode 7 -- "$D/grower" pool 24 >"$D/report" 2>"$D/tool.err" || fail "status $?"
 	grep -q 'no leak was found in what is traced, but more memory' "$D/tool.err" || fail 'nothing is said of the rest'
@@ -136,7 +136,7 @@ grown() {
 	! grep -q 'no leak was found' "$D/tool.err" || fail 'a few pages are made much of'
 }
 
-@test "of a process that has ended, where the kernel tells" {
+@test "a process that has ended has its growth, where the kernel tells" {
 	build_grower
 	[[ $(uname -r | awk -F. '{ print $1 * 1000 + $2 }') -ge 6016 ]] || skip 'the kernel has given its memory back by then'
 	"$TOOL" -i 1h -f json -- "$D/grower" pool 24 >"$D/report" 2>"$D/tool.err"
@@ -166,7 +166,7 @@ anonymous() {
 	awk '/^RssAnon|^VmSwap/ { sum += $2 } END { print sum * 1024 }' "/proc/$T_PID/status"
 }
 
-@test "Java: its own heap is said to be untraced, and how large it is" {
+@test "Java: a line says that its own heap is untraced, and how large" {
 	need javac
 	cat >"$D/Heap.java" <<-'EOF'
 		public class Heap {
@@ -196,7 +196,7 @@ anonymous() {
 	[[ $(heap_of java) -le $(anonymous) ]] || fail "$(field .untraced_heaps "$SNAP"), $(anonymous) in all"
 }
 
-@test "Node: V8's own heap, as process.memoryUsage() has it" {
+@test "Node: V8's own heap has the size that process.memoryUsage() gives" {
 	need "${NODE:-node}"
 	cat >"$D/heap.js" <<-'EOF'
 		const held = [];
@@ -213,7 +213,7 @@ anonymous() {
 	jq -en --argjson said "$TRUTH" --argjson seen "$(heap_of v8)" '$seen > $said.heapUsed * 0.7 and $seen < $said.heapTotal * 1.3' >/dev/null || fail "$(heap_of v8), not $TRUTH"
 }
 
-@test "a verdict keeps what was read of a heap" {
+@test "a verdict keeps the size that was read for a heap" {
 	need "${NODE:-node}"
 	start_target "${NODE:-node}" -e "console.log('ready ' + process.pid); process.stdin.resume()"
 	attach --verdict
@@ -222,7 +222,7 @@ anonymous() {
 	[[ $(heap_of v8) -gt 1000000 ]] || fail "$(field .untraced_heaps "$SNAP")"
 }
 
-@test "Go: its own heap, by the kernel's account of its arenas" {
+@test "Go: its own heap has the size of its arenas, as the kernel counts" {
 	local there
 
 	[[ -x $TARGETS/leak_go ]] || skip 'no go to build with'
@@ -248,7 +248,7 @@ anonymous() {
 	[[ $(heap_of go) != null ]] || fail "$(field .untraced_heaps "$SNAP")"
 }
 
-@test "valgrind and what it runs is left alone, and that is said" {
+@test "valgrind and its program are left alone, and a line says so" {
 	need valgrind
 	start_target valgrind -q "$TARGETS/figures"
 	run_tool -p "$T_PID"
@@ -289,7 +289,7 @@ anonymous() {
 }
 
 # Programs of valgrind's users, at fixed addresses, with a loader and without.
-@test "what has valgrind's variable and is no valgrind is traced" {
+@test "a program with valgrind's variable that is no valgrind is traced" {
 	local how
 
 	for how in '' -static; do

@@ -50,7 +50,7 @@ told_exactly() {
 }
 
 # bats test_tags=quick
-@test "usdt: what a target tells is what is reported, to the byte" {
+@test "usdt: the report has the target's own reports, to the byte" {
 	need_target
 	told_exactly usdt
 }
@@ -355,7 +355,7 @@ run_tool_on_command() {
 	end_target
 }
 
-@test "usdt: verdicts weigh blocks as they were told" {
+@test "usdt: verdicts weigh blocks as the target did" {
 	need_target
 	start_target "$TARGETS/usdt"
 	attach --verdict

@@ -53,7 +53,7 @@ adds_up() {
 	tool_ends
 }
 
-@test "without --verdict there is none, until SIGUSR2 asks for one" {
+@test "without --verdict there is no verdict until SIGUSR2 asks for one" {
 	start_target "$TARGETS/leaf"
 	attach
 	snap

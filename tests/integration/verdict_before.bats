@@ -26,7 +26,7 @@ late() {
 	clean
 }
 
-@test "lost before the attach: the same blocks as when it had watched" {
+@test "blocks lost before the attach are found as if the tool had watched" {
 	local program
 
 	for program in verdict_roots verdict_threads verdict_dl verdict_cxx; do
@@ -82,7 +82,7 @@ build_table() {
 }
 
 # bats test_tags=quick
-@test "what only a lost block from before holds is lost; what a held one holds says so" {
+@test "a block held only by an earlier lost block is lost; one held by a held block names it" {
 	build_table
 	start_target "$D/table"
 	attach --verdict

@@ -43,7 +43,7 @@ judged_as_it_stands() {
 	grep 'is not possible' "$D/tool.err" | head -n 1 | sed 's/^/# /' >&3
 }
 
-@test "no room in its memory control group for what it writes meanwhile; then there is" {
+@test "no room in the target's control group for pages that it writes meanwhile: no copy; with room a copy" {
 	local usage
 
 	memory_cgroup || skip 'no memory control group can be made here'
@@ -75,7 +75,7 @@ end_namespaced_target() {
 	wait "$UNSHARE" || fail "it ended with status $?"
 }
 
-@test "process 1 of a container, to which the copy would be given" {
+@test "process 1 of a container, which would have to bury the copy, is not copied" {
 	namespaced_target
 	copies
 	judged_as_it_stands 'it is process 1 of its container, which orphans are given to'
@@ -83,7 +83,7 @@ end_namespaced_target() {
 	tool_ends
 }
 
-@test "a process whose children get another PID namespace, which would end with the first of them" {
+@test "a process whose children get another PID namespace is not copied: its first child would end that" {
 	scene unshare --pid
 	copies
 	judged_as_it_stands 'its children get another PID namespace'
@@ -128,7 +128,7 @@ not_buried_by() {
 	tool_ends
 }
 
-@test "a process that inherits its orphans itself, and does not wait for them" {
+@test "a process that inherits its orphans itself, and does not wait for them: some copies, and then no more" {
 	scene
 	copies
 	tell adopt

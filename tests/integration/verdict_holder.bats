@@ -173,7 +173,7 @@ build_frames() {
 in_worker worker at frames.c:$(line "the worker's") (frames), on the stack of thread N"
 }
 
-@test "a stack that cannot be walked: how far above the stack pointer" {
+@test "a stack that cannot be walked: the holder is a distance above the stack pointer" {
 	build_frames -fno-omit-frame-pointer
 	holders_are frames 'in_main the stack of thread MAIN, BYTES above its stack pointer
 in_worker the stack of thread N, BYTES above its stack pointer' --stack fp
@@ -303,7 +303,7 @@ build_owner() {
 	gcc -g -O1 -fno-inline "$D/owner.c" -o "$D/owner"
 }
 
-@test "the owner, not who has the newest block or a copy; and through blocks from before the attach" {
+@test "the holder is the owner, not the newest block's maker or a copy; also through blocks from before the attach" {
 	local held
 
 	build_owner

@@ -135,7 +135,7 @@ says() {
 	[[ $REPORT == *'suppressed: 3 bad frees'* && $REPORT != *'double free'* ]] || fail "$REPORT"
 }
 
-@test "what was not asked for is not there" {
+@test "a recording has no parts that nobody asked for" {
 	watched_twice --verdict
 	says 3 'has("bad_frees") | not'
 	says 3 'all(.stacks[]; has("contents") | not)'

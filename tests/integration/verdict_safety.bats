@@ -117,7 +117,7 @@ waits_go_on() {
 	tool_ends
 }
 
-@test "what waits goes on: no system call ends with EINTR, where threads can be left asleep" {
+@test "waiting threads go on: no system call ends with EINTR, where threads can be left asleep" {
 	waits_go_on
 	leaves_asleep || skip 'this kernel has no iterator over the threads of a process'
 	holds '.waits | [.[]] | all(. == "waits")' "$TRUTH"

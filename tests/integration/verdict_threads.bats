@@ -107,7 +107,7 @@ unjoined() {
 	jq -c '[.stacks[] | select(any(.frames[]; .function == "'"$1"'")) | .unjoined_threads] | map(select(.))' <<<"$SNAP"
 }
 
-@test "threads that ended and cannot be joined any more: how many, by whom, with their stacks" {
+@test "threads that ended and cannot be joined any more: their number, creator and stacks" {
 	local found
 
 	build_threads

@@ -63,7 +63,7 @@ both() {
 	both verdict_cxx
 }
 
-@test "--leak-check-heuristics none: what only the heuristics know is possibly lost" {
+@test "--leak-check-heuristics none: blocks that only heuristics find are possibly lost" {
 	truthful verdict_cxx.nofp unknown --leak-check-heuristics none
 }
 

@@ -16,7 +16,7 @@ load recording.bash
 	end_target
 }
 
-@test "-n N -- COMMAND: that the command runs on is said" {
+@test "-n N -- COMMAND: a line says that the command runs on" {
 	mkfifo "$D/never"
 	run_tool -i 100ms -n 1 -- cat "$D/never"
 	pid=$(sed -nE 's/.*-n 1 is reached: cat \(PID ([0-9]+)\) runs on, .*/\1/p' <<<"$ERR")
@@ -30,7 +30,7 @@ load recording.bash
 }
 
 # bats test_tags=quick
-@test "a subcommand with a slip: what was meant is said" {
+@test "a mistyped subcommand: the message names the likely one" {
 	run_tool servey -i 1
 	refused 2 'did you mean memleakbpf survey' || fail 'servey'
 	run_tool recrod -p 1
@@ -241,7 +241,7 @@ named() {
 	until_true "$DEADLINE" grep -qx "${1:0:15}" "/proc/$STARTED/comm" || fail "no $1"
 }
 
-@test "-p NAME: all that have it, now and later, and no others; nothing of that name: status 1" {
+@test "-p NAME: all processes of that name, now and later, and no others; none of that name: status 1" {
 	local first later other name=chosen_$RANDOM
 
 	run_tool -p "$name" -i 1h
@@ -289,7 +289,7 @@ named() {
 	refused 2 '--unit: excludes running a COMMAND' || fail 'with a command'
 }
 
-@test "--duration: it ends by itself; of a COMMAND that runs on it is said" {
+@test "--duration: the tool ends by itself; a line says that a COMMAND runs on" {
 	start_target "$TARGETS/leaf"
 	run_tool -p "$T_PID" -i 1h --duration 300ms -f json
 	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"
@@ -377,7 +377,7 @@ configured() {
 }
 
 # bats test_tags=quick
-@test "help, version and run as words are what people mean by them" {
+@test "the words help, version and run work like the options" {
 	for words in help 'help record' 'help inspect'; do
 		# shellcheck disable=SC2086 # words
 		run_tool $words
@@ -392,7 +392,7 @@ configured() {
 	[[ $STATUS -eq 6 ]] || fail "run --: $STATUS $ERR"
 }
 
-@test "inspect -p NAME and top NAME: whoever is called so" {
+@test "inspect -p NAME and top NAME take the process of that name" {
 	cp "$TARGETS/leaf" "$D/leaf-named"
 	start_target "$D/leaf-named"
 	run_tool inspect -p leaf-named -f json
