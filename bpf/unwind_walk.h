@@ -41,9 +41,8 @@ enum unwind_outcome {
 #define UNWIND_PUSHED 2
 
 /*
- * Largest frame whose return address has no call before it. HotSpot's interpreter pushes the return
- * address of the code that it runs. Both lie in code made while the program runs: other frames are
- * not believed.
+ * Largest frame whose return address has no call before it. HotSpot's interpreter pushes that
+ * address. Believed only if both lie in code made while the program runs.
  */
 #define UNWIND_PUSHED_MAX (64u << 10)
 
@@ -85,10 +84,7 @@ static __always_inline bool unwind_after_call(struct unwind_state *state, uint64
 #ifdef UNWIND_AARCH64
 #define unwind_is_trampoline(state) false
 #else
-/*
- * Does it return to "add $8,%rsp; ret"? That follows in CPython's trampolines of -X perf, whose
- * frame pointer is their caller's.
- */
+/* Does it return to "add $8,%rsp; ret", of CPython's -X perf? There fp is the caller's own. */
 static __always_inline bool unwind_is_trampoline(struct unwind_state *state)
 {
 	uint64_t code = 0;
@@ -149,10 +145,7 @@ static __always_inline int unwind_without_rule(struct unwind_state *state)
 	return unwind_go(state, fp + 16, pc);
 }
 
-/*
- * Leaves a frame of this size, of code without a file, with the caller's frame pointer and the
- * return address at its end.
- */
+/* Leaves a frame of this size: at its end are the caller's frame pointer and the return address. */
 static __always_inline int unwind_sized(struct unwind_state *state, uint32_t size)
 {
 	uint64_t cfa = state->regs.sp + size, pc = 0;
