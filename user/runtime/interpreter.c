@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/runtime/python/cpython.h"
+#include "user/runtime/runtime_libc.h"
 #include "user/runtime/runtime_rows.h"
 
 static struct interpreter_state *interpreter_new(const struct interpreter_kind *kind,
@@ -40,17 +40,18 @@ static void interpreter_begin(struct runtimes *runtimes, struct runtime_target *
 	const struct runtime_ops *language = kind->language;
 	const char *refusal = runtime_rows_refusal(runtimes, NULL);
 	char reason[REASON_MAX] = "";
-	enum python_libc libc = kind->by_libc ? python_libc_of(target->image) : PYTHON_LIBC_GLIBC;
+	enum runtime_libc libc =
+		kind->by_libc ? runtime_libc_of(target->image) : RUNTIME_LIBC_GLIBC;
 	/* The program is mapped before its C library is. */
 	struct interpreter_state *state =
-		libc == PYTHON_LIBC_NONE ? NULL : interpreter_new(kind, range, bias);
+		libc == RUNTIME_LIBC_NONE ? NULL : interpreter_new(kind, range, bias);
 	int err;
 
 	if (!state)
 		return;
 	target->states[language->runtime] = state;
-	if (!refusal && libc == PYTHON_LIBC_OTHER)
-		refusal = PYTHON_OTHER_LIBC;
+	if (!refusal && libc == RUNTIME_LIBC_OTHER)
+		refusal = RUNTIME_OTHER_LIBC;
 	if (!refusal) {
 		err = kind->enter(runtimes, target, state, reason);
 		state->entered = !err;
@@ -115,7 +116,7 @@ void interpreter_doctor(char text[static RUNTIME_DOCTOR_TEXT], const char *langu
 
 int interpreter_check_libc(const struct image *image, char reason[static REASON_MAX])
 {
-	return python_libc_of(image) == PYTHON_LIBC_GLIBC
+	return runtime_libc_of(image) == RUNTIME_LIBC_GLIBC
 		       ? 0
-		       : refuse(reason, -ENOTSUP, PYTHON_OTHER_LIBC);
+		       : refuse(reason, -ENOTSUP, RUNTIME_OTHER_LIBC);
 }

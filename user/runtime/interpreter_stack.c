@@ -50,7 +50,7 @@ static void weave_add_calls(struct weave *w)
 	w->inner = w->eval = NULL;
 }
 
-static bool weave_is_in(const struct python_range *range, uint64_t offset)
+static bool weave_is_in(const struct runtime_range *range, uint64_t offset)
 {
 	return offset >= range->start && offset < range->end;
 }

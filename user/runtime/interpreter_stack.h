@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_RUNTIME_INTERPRETER_STACK_H
 
 #include "bpf/runtime/runtime_abi.h"
-#include "user/runtime/python/cpython.h"
+#include "user/runtime/runtime_range.h"
 #include "user/runtime/runtime_ops.h"
 #include "user/stacks/stacks.h"
 
@@ -31,7 +31,7 @@ typedef const struct frame *interpreter_frame_fn(struct runtimes *runtimes,
 /* One that runs its language's functions in one of its own, which C calls again and again. */
 struct interpreter {
 	uint64_t object_id;
-	struct python_range eval, eval_cold; /* that function */
+	struct runtime_range eval, eval_cold; /* that function */
 	bool has_trampolines; /* code without a file calls it, once for each of the language's functions: -X perf */
 	interpreter_frame_fn *frame;
 };

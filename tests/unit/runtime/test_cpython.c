@@ -86,9 +86,9 @@ static void test_version_by_functions(void **state)
 }
 
 /* Of a process that maps nothing but a file of that name. */
-static enum python_libc libc_of(const struct sides *sides, const char *name)
+static enum runtime_libc libc_of(const struct sides *sides, const char *name)
 {
-	enum python_libc libc;
+	enum runtime_libc libc;
 	struct image *image;
 	struct maps *maps;
 	struct mapping m;
@@ -108,7 +108,7 @@ static enum python_libc libc_of(const struct sides *sides, const char *name)
 	image = image_new_empty(getpid(), cache);
 	assert_non_null(image);
 	assert_int_equal(image_add(image, &m), 0);
-	libc = python_libc_of(image);
+	libc = runtime_libc_of(image);
 	image_free(image);
 	maps_free(maps);
 	munmap(code, 4096);
@@ -121,12 +121,12 @@ static void test_libc(void **state)
 
 	(void)state;
 	sides_open(&sides, __FILE__);
-	assert_int_equal(libc_of(&sides, "libm.so.6"), PYTHON_LIBC_NONE);
-	assert_int_equal(libc_of(&sides, "libc.so.6"), PYTHON_LIBC_GLIBC);
-	assert_int_equal(libc_of(&sides, "libc-2.31.so"), PYTHON_LIBC_GLIBC);
-	assert_int_equal(libc_of(&sides, "libc.so"), PYTHON_LIBC_OTHER);
-	assert_int_equal(libc_of(&sides, "ld-musl-x86_64.so.1"), PYTHON_LIBC_OTHER);
-	assert_int_equal(libc_of(&sides, "libc.musl-x86_64.so.1"), PYTHON_LIBC_OTHER);
+	assert_int_equal(libc_of(&sides, "libm.so.6"), RUNTIME_LIBC_NONE);
+	assert_int_equal(libc_of(&sides, "libc.so.6"), RUNTIME_LIBC_GLIBC);
+	assert_int_equal(libc_of(&sides, "libc-2.31.so"), RUNTIME_LIBC_GLIBC);
+	assert_int_equal(libc_of(&sides, "libc.so"), RUNTIME_LIBC_OTHER);
+	assert_int_equal(libc_of(&sides, "ld-musl-x86_64.so.1"), RUNTIME_LIBC_OTHER);
+	assert_int_equal(libc_of(&sides, "libc.musl-x86_64.so.1"), RUNTIME_LIBC_OTHER);
 	sides_close(&sides);
 }
 

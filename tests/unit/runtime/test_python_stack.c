@@ -94,8 +94,8 @@ static int fixture_new(void **state)
 	    object_cache_open(f->objects, "/bin/sh", &f->homes[HOME_OTHER]))
 		return -1;
 	f->python.object_id = object_id(f->homes[HOME_PYTHON]);
-	f->python.runtime.eval = (struct python_range){EVAL, EVAL_END};
-	f->python.runtime.eval_cold = (struct python_range){COLD, COLD_END};
+	f->python.runtime.eval = (struct runtime_range){EVAL, EVAL_END};
+	f->python.runtime.eval_cold = (struct runtime_range){COLD, COLD_END};
 	f->target.states[RUNTIME_PYTHON] = calloc(1, sizeof(struct target_python));
 	((struct target_python *)f->target.states[RUNTIME_PYTHON])->known = &f->python;
 	*state = f;
@@ -379,7 +379,7 @@ static void no_part_elsewhere(void **state)
 					    .woven = "malloc cold zero f start"};
 	struct fixture *f = *state;
 
-	f->python.runtime.eval_cold = (struct python_range){0, 0};
+	f->python.runtime.eval_cold = (struct runtime_range){0, 0};
 	must_weave(f, &w, 1);
 }
 

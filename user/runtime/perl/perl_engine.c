@@ -14,7 +14,7 @@
 #include "user/base/util.h"
 #include "user/process/elf_open.h"
 #include "user/process/elf_symbols.h"
-#include "user/runtime/python/cpython.h"
+#include "user/runtime/runtime_libc.h"
 
 /* Where a version has the members of its structures; how large it says that an interpreter is. */
 static const struct {

@@ -262,9 +262,9 @@ static bool python_read_file(const struct python_search *s, uint64_t vaddr, void
 	       pread(object_fd(s->object), to, size, (off_t)offset) == (ssize_t)size;
 }
 
-static struct python_range python_range_of(const struct python_search *s, enum python_symbol which)
+static struct runtime_range python_range_of(const struct python_search *s, enum python_symbol which)
 {
-	struct python_range range = {0};
+	struct runtime_range range = {0};
 
 	if (s->found[which].vaddr &&
 	    !object_vaddr_to_offset(s->object, s->found[which].vaddr, &range.start))
@@ -418,12 +418,12 @@ static uint64_t python_jump_at(const uint8_t *code, uint64_t at, uint64_t vaddr)
  * The part of the evaluating function that its compiler has put elsewhere, of a file without the symbol of that: to its first
  * instruction the function jumps.
  */
-static struct python_range python_find_cold(const struct python_search *s, Elf *elf)
+static struct runtime_range python_find_cold(const struct python_search *s, Elf *elf)
 {
 	uint64_t vaddr = s->found[PYTHON_EVAL].vaddr, size = s->found[PYTHON_EVAL].size;
 	struct bounds *bounds = bounds_new(elf, object_fd(s->object));
 	uint8_t *code = size <= EVAL_MOST ? malloc(size + 1) : NULL;
-	struct python_range range = {0};
+	struct runtime_range range = {0};
 
 	if (bounds && code && python_read_file(s, vaddr, code, size)) {
 		for (uint64_t at = 0; at + JUMP_MAX <= size && !range.end; at++) {
@@ -503,34 +503,6 @@ void python_version_text(uint32_t version, char text[static PYTHON_VERSION_TEXT]
 			 version >> 8 & 255);
 	else if (version)
 		snprintf(text, PYTHON_VERSION_TEXT, " %u.%u", version >> 24, version >> 16 & 255);
-}
-
-/* The file has before 2.34 the version's name. */
-static bool python_is_glibc(const char *name)
-{
-	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
-}
-
-/* One file, which is the dynamic linker too; its own name, and what distributions call it. */
-static bool python_is_musl(const char *name)
-{
-	return !strcmp(name, "libc.so") || !strncmp(name, "ld-musl-", 8) ||
-	       !strncmp(name, "libc.musl-", 10);
-}
-
-enum python_libc python_libc_of(const struct image *image)
-{
-	enum python_libc libc = PYTHON_LIBC_NONE;
-
-	for (size_t i = 0; i < image_range_count(image); i++) {
-		struct object *object = image_range_at(image, i)->object;
-
-		if (object && python_is_glibc(object_name(object)))
-			return PYTHON_LIBC_GLIBC;
-		if (object && python_is_musl(object_name(object)))
-			libc = PYTHON_LIBC_OTHER;
-	}
-	return libc;
 }
 
 int python_find(struct object *object, struct python_runtime *out, char reason[static REASON_MAX])

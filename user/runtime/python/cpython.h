@@ -9,11 +9,8 @@
 #include "bpf/runtime/python_abi.h"
 #include "user/base/reason.h"
 #include "user/process/object.h"
-#include "user/target/image.h"
-
-struct python_range {
-	uint64_t start, end; /* offsets in the file; the same: none */
-};
+#include "user/runtime/runtime_libc.h"
+#include "user/runtime/runtime_range.h"
 
 struct python_runtime {
 	/* sys.hexversion, before 3.11 of the first two numbers only; 0: unknown */
@@ -21,7 +18,7 @@ struct python_runtime {
 	/* Of which the addresses are link-time ones, to be moved to where the object is mapped. */
 	struct python_row row;
 	/* The function that runs Python functions, and the part of it that the compiler put elsewhere. */
-	struct python_range eval, eval_cold;
+	struct runtime_range eval, eval_cold;
 };
 
 /*
@@ -34,20 +31,7 @@ int python_find(struct object *object, struct python_runtime *out, char reason[s
 #define PYTHON_VERSION_TEXT 16
 void python_version_text(uint32_t version, char text[static PYTHON_VERSION_TEXT]);
 
-/* Whose thread-specific data a process has. */
-enum python_libc {
-	PYTHON_LIBC_NONE, /* it is linked statically, or not mapped yet */
-	PYTHON_LIBC_GLIBC,
-	PYTHON_LIBC_OTHER, /* musl's: where it has them is not known */
-};
-enum python_libc python_libc_of(const struct image *image);
-
 /* Why frames are not known of an interpreter that is. */
-/* glibc on x86-64, nptl/descr.h: struct pthread's member specific_1stblock. */
-#define GLIBC_THREAD_DATA 0x310
-
-#define PYTHON_OTHER_LIBC "with another C library than glibc that is not done yet"
-#define PYTHON_NO_LIBC	  "its C library is linked into it, or not mapped yet"
 #define PYTHON_OLD_KERNEL "that takes Linux 5.15"
 
 /* The row for a process in which the object is `bias` bytes above its link-time addresses. */

@@ -175,18 +175,18 @@ static struct image *python_rows_find(struct runtimes *runtimes,
 static void python_rows_change(struct runtimes *runtimes, struct runtime_target *target,
 			       const struct python_place *place)
 {
-	enum python_libc libc = python_libc_of(target->image);
+	enum runtime_libc libc = runtime_libc_of(target->image);
 	struct target_python *python;
 	const char *refusal = place->refusal;
 
 	/* The program is mapped before its C library is. */
-	if (!refusal && libc == PYTHON_LIBC_NONE)
+	if (!refusal && libc == RUNTIME_LIBC_NONE)
 		return;
 	python = python_get(target);
 	if (!python)
 		return;
-	if (!refusal && libc == PYTHON_LIBC_OTHER)
-		refusal = PYTHON_OTHER_LIBC;
+	if (!refusal && libc == RUNTIME_LIBC_OTHER)
+		refusal = RUNTIME_OTHER_LIBC;
 	if (refusal) {
 		python_rows_end(runtimes, target);
 		python_rows_say(target, place->object, place->python, refusal);
@@ -307,14 +307,14 @@ static bool python_doctor(const struct image *image, struct object *object, enum
 	char reason[REASON_MAX], version[PYTHON_VERSION_TEXT];
 	struct python_runtime python;
 	int err = python_find(object, &python, reason);
-	enum python_libc libc = python_libc_of(image);
+	enum runtime_libc libc = runtime_libc_of(image);
 
 	(void)runtime; /* one that tells nothing by its symbols, too */
 	if (err && err != -ENOTSUP)
 		return false;
-	if (!err && libc != PYTHON_LIBC_GLIBC) {
+	if (!err && libc != RUNTIME_LIBC_GLIBC) {
 		snprintf(reason, sizeof(reason), "%s",
-			 libc == PYTHON_LIBC_NONE ? PYTHON_NO_LIBC : PYTHON_OTHER_LIBC);
+			 libc == RUNTIME_LIBC_NONE ? RUNTIME_NO_LIBC : RUNTIME_OTHER_LIBC);
 		err = -ENOTSUP;
 	}
 	python_version_text(python.version, version);
