@@ -123,6 +123,22 @@ struct slot_age {
 };
 _Static_assert(sizeof(struct slot_age) == 24, "ABI");
 
+/* The last signal to a process that may end it, and who has sent it: bpf/process.bpf.c. */
+struct signal_sent {
+	uint32_t signal; /* 0: there was none */
+	uint32_t sender; /* process, in the initial pid namespace; 0: the kernel */
+	uint32_t how;	 /* enum signal_how */
+	uint32_t pad;
+	char comm[16]; /* the sender's */
+};
+_Static_assert(sizeof(struct signal_sent) == 32, "ABI");
+/* Numbers are those of enum end_sent (user/model/process_end.h). */
+enum signal_how {
+	SIGNAL_BY_SENDER,
+	SIGNAL_BY_ITSELF,
+	SIGNAL_AGAIN, /* by the process itself, after `sender` had sent the same */
+};
+
 struct target_stats {
 	uint64_t unknown_frees;
 	uint64_t nested; /* allocator calls inside another one: owned by the outer call */
@@ -147,9 +163,12 @@ struct target_stats {
 	 */
 	uint64_t samples, live_samples;
 	uint64_t walks; /* of stacks that the thread did not remember */
+	struct signal_sent sent;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) == 8 * (10 + LOST_CAUSES), "ABI");
+_Static_assert(sizeof(struct target_stats) ==
+		       8 * (10 + LOST_CAUSES) + sizeof(struct signal_sent),
+	       "ABI");
 
 struct live_key {
 	uint64_t address;

@@ -76,6 +76,59 @@ int on_victim(uint64_t *ctx)
 }
 #endif
 
+#ifndef MEMLEAKBPF_RAW_TRACEPOINTS
+/* SIGCHLD, SIGCONT, SIGSTOP to SIGTTOU, SIGURG, SIGWINCH end nobody. */
+#define HARMLESS_SIGNALS                                                               \
+	(1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 | 1ull << 21 | 1ull << 22 | \
+	 1ull << 23 | 1ull << 28)
+
+/*
+ * Was it the current process that sent it? 0 (SEND_SIG_NOINFO) stands for "kill() by the current process", with which
+ * the kernel also tells a process of its own broken pipe; 1 (SEND_SIG_PRIV) for the kernel.
+ */
+static __always_inline bool signal_is_from_current(uint64_t info, bool itself)
+{
+	int code;
+
+	if (info <= 1)
+		return !info && !itself;
+	code = BPF_CORE_READ((struct kernel_siginfo *)info, si_code);
+	/* SI_USER, SI_QUEUE and SI_TKILL; timers and what is asynchronous come while somebody else runs. */
+	return code == 0 || code == -1 || code == -6;
+}
+
+/* Arguments: signal, struct kernel_siginfo or 0 or 1, task, whole group, result. */
+SEC("raw_tp/signal_generate")
+int on_signal(uint64_t *ctx)
+{
+	uint32_t signal = (uint32_t)ctx[0], own = bpf_get_current_pid_tgid() >> 32, tgid;
+	struct target_stats *stats;
+	struct target_info *info;
+	struct signal_sent *sent;
+
+	if (!signal || signal > 64 || (signal < 32 && HARMLESS_SIGNALS & 1ull << signal))
+		return 0;
+	tgid = BPF_CORE_READ((struct task_struct *)ctx[2], tgid);
+	info = bpf_map_lookup_elem(&targets, &tgid);
+	stats = info && !(info->flags & TARGET_VFORK) ? target_stats_of(info->id) : NULL;
+	if (!stats)
+		return 0;
+	sent = &stats->sent;
+	if (!signal_is_from_current(ctx[1], own == tgid)) {
+		*sent = (struct signal_sent){.signal = signal};
+	} else if (own != tgid) {
+		*sent = (struct signal_sent){.signal = signal, .sender = own};
+		bpf_get_current_comm(sent->comm, sizeof(sent->comm));
+	} else if (sent->signal == signal && sent->sender) {
+		/* A handler has cleaned up, and ends the process as it would have ended. */
+		sent->how = SIGNAL_AGAIN;
+	} else {
+		*sent = (struct signal_sent){.signal = signal, .how = SIGNAL_BY_ITSELF};
+	}
+	return 0;
+}
+#endif
+
 /* Argument: task. */
 ON_EVENT("sched_process_exit")
 int on_exit(uint64_t *ctx)

@@ -88,6 +88,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	if (kernel_read(parent, mm) == event_child(child, mm)) {
 		/* vfork: what it allocates before exec is in its parent's heap. */
 		fresh.flags |= TARGET_VFORK;
+		fresh.victim = 0;
 		if (bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 			count_lost(info->id, LOST_TARGETS_FULL);
 			return 0;
@@ -103,7 +104,7 @@ static __always_inline int process_forked(uint64_t *ctx, bool hold)
 	fresh.id = number_target();
 	/* The child may free its parent's blocks. */
 	fresh.flags &= ~(TARGET_VFORK | TARGET_WHOLE);
-	fresh.leaver = 0;
+	fresh.leaver = fresh.victim = 0;
 	if (!fresh.id || bpf_map_update_elem(&targets, &child_tgid, &fresh, BPF_ANY)) {
 		count_lost(info->id, LOST_TARGETS_FULL);
 		number_target_back(fresh.id);

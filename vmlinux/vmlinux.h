@@ -235,6 +235,12 @@ struct task_struct {
 };
 
 /* since 6.9, with that the tracepoint has the task, and before its thread id */
+struct kernel_siginfo {
+	int si_signo;
+	int si_errno;
+	int si_code;
+};
+
 struct trace_event_raw_mark_victim {
 	unsigned int uid;
 };

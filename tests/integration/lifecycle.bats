@@ -512,11 +512,72 @@ ended_as() {
 	ulimit -c 0
 	ended_as '{"cause":"exit","status":0}' exited true
 	ended_as '{"cause":"exit","status":3}' 'exited with status 3' bash -c 'exit 3'
-	ended_as '{"cause":"signal","signal":15}' 'was killed by SIGTERM' bash -c 'kill -TERM $$'
-	ended_as '{"cause":"signal","signal":9}' 'was killed by SIGKILL' bash -c 'kill -KILL $$'
+	ended_as '{"cause":"signal","signal":15,"sent_itself":true}' 'was killed by SIGTERM that it sent itself' bash -c 'kill -TERM $$'
+	ended_as '{"cause":"signal","signal":9,"sent_itself":true}' 'was killed by SIGKILL that it sent itself' bash -c 'kill -KILL $$'
 	# With a verdict the last snapshot is from before its end.
 	run_tool --verdict -f json -- bash -c 'exit 7'
 	[[ $(tail -n 1 <<<"$OUT" | jq -c .end) == '{"cause":"exit","status":7}' ]] || fail "$OUT"
+}
+
+# signalled SIGNAL HOW PROGRAM…: a process that another one, whose name is "sender", sends the signal.
+signalled() {
+	local signal=$1 cause=$2 text=$3 sender report
+
+	mkfifo "$D/signalled"
+	"${@:4}" <>"$D/signalled" >"$D/signalled.out" 3>&- &
+	PIDS+=("$!")
+	T_PID=$!
+	until_true "$DEADLINE" grep -q ready "$D/signalled.out" || fail 'it does not begin'
+	"$TOOL" record -o "$D/signalled.mlb" -p "$T_PID" 2>"$D/signalled.err" 3>&- &
+	report=$!
+	PIDS+=("$report")
+	until_true "$DEADLINE" grep -q 'attached to' "$D/signalled.err" || fail "$(<"$D/signalled.err")"
+	# One that it ignores comes before.
+	kill -CHLD "$T_PID"
+	sender=$("$D/sender" "$signal" "$T_PID")
+	wait "$report" || fail "status $?"
+	rm "$D/signalled"
+	run_tool report -f json "$D/signalled.mlb"
+	[[ $(tail -n 1 <<<"$OUT" | jq -c .end) == "${cause//SENDER/$sender}" ]] || fail "$(tail -n 1 <<<"$OUT" | jq -c .end), not ${cause//SENDER/$sender}"
+	run_tool report "$D/signalled.mlb"
+	grep -q "FINAL: target ${text//SENDER/$sender} ===" <<<"$OUT" || fail "$(head -n 1 <<<"$OUT")"
+	run_tool report -f html "$D/signalled.mlb"
+	grep -q "${text//SENDER/$sender}" <<<"$OUT" || fail 'the page does not say so'
+}
+
+@test "who has sent the signal that ended a process, in recordings and their page as well" {
+	ulimit -c 0
+	cat >"$D/sender.c" <<-'END'
+		#include <signal.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			printf("%d\n", (int)getpid());
+			return argc != 3 || kill(atoi(argv[2]), atoi(argv[1]));
+		}
+	END
+	gcc "$D/sender.c" -o "$D/sender"
+	cat >"$D/asleep.py" <<-'END'
+		import os, signal, sys
+		def once(number, frame):
+		    signal.signal(number, signal.SIG_DFL)
+		    os.kill(os.getpid(), number)
+		if len(sys.argv) > 1:
+		    signal.signal(signal.SIGTERM, once)
+		print("ready", flush=True)
+		while True:
+		    signal.pause()
+	END
+	signalled 15 '{"cause":"signal","signal":15,"sender_pid":SENDER,"sender_comm":"sender"}' \
+		'was killed by SIGTERM that process SENDER (sender) sent' python3 "$D/asleep.py"
+	signalled 9 '{"cause":"signal","signal":9,"sender_pid":SENDER,"sender_comm":"sender"}' \
+		'was killed by SIGKILL that process SENDER (sender) sent' python3 "$D/asleep.py"
+	signalled 15 '{"cause":"signal","signal":15,"sender_pid":SENDER,"sender_comm":"sender","sent_itself":true}' \
+		'was killed by SIGTERM that it sent itself after process SENDER (sender) had' python3 "$D/asleep.py" again
+	# What the kernel sends nobody has sent.
+	ended_as '{"cause":"signal","signal":11}' 'was killed by SIGSEGV' "$BASH" -c 'exec python3 -c "import ctypes; ctypes.string_at(0)"'
 }
 
 @test "a process that the OOM killer has ended: a line says so, and by whose limit where the kernel tells" {

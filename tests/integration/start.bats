@@ -7,7 +7,7 @@
 load lib
 
 # Of every trace by sessions, of a process that was there already.
-USUAL='alloc_return alloc_session free_enter live_ages live_clock_read live_sweep on_exec on_exit on_fork on_loaded on_mapping on_unwind on_victim unmap_enter'
+USUAL='alloc_return alloc_session free_enter live_ages live_clock_read live_sweep on_exec on_exit on_fork on_loaded on_mapping on_signal on_unwind on_victim unmap_enter'
 
 # The names of the programs that the tool has loaded, as the kernel keeps them (15 characters).
 loaded() {

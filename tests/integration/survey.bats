@@ -188,6 +188,39 @@ scene_of_forty() {
 	[[ $(of "$handmade" '[.stacks[0].frames[0, 1].function]') == '["mmap","mapped_here"]' ]] || fail "$(of "$handmade" .stacks)"
 }
 
+@test "a Go program without C code that grows is said to be one" {
+	need go
+	mkdir "$D/pure"
+	cat >"$D/pure/main.go" <<-'END'
+		package main
+
+		import "time"
+
+		var kept [][]byte
+
+		func main() {
+			println("ready")
+			for {
+				b := make([]byte, 256<<10)
+				for i := range b {
+					b[i] = 1
+				}
+				kept = append(kept, b)
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+	END
+	printf 'module pure\n' >"$D/pure/go.mod"
+	(cd "$D/pure" && env GOCACHE="$BUILD/go/cache" GOPATH="$BUILD/go" GOPROXY=off CGO_ENABLED=0 go build -o pure .) || fail 'go build'
+	# An end to what it takes, if nobody ends it.
+	(ulimit -v 4000000 && exec "$D/pure/pure") 2>"$D/pure.out" 3>&- &
+	PIDS+=($!)
+	until_true "$DEADLINE" grep -q ready "$D/pure.out" || fail 'it does not begin'
+	survey_until "any(.processes[]; .pid == ${PIDS[-1]} and .drill.note != null)" -i 200ms --window 2 --comm '^pure$'
+	[[ $(of "${PIDS[-1]}" .drill.note) == "no probes: it is a Go program without C code, whose heap is Go's own;"* ]] ||
+		fail "$(of "${PIDS[-1]}" .drill)"
+}
+
 # bats test_tags=alone
 @test "--sort growth in a watch: what grows comes before what is large" {
 	scene both 2000000

@@ -107,6 +107,29 @@ unjoined() {
 	jq -c '[.stacks[] | select(any(.frames[]; .function == "'"$1"'")) | .unjoined_threads] | map(select(.))' <<<"$SNAP"
 }
 
+@test "addresses that nobody uses any more are told without a verdict" {
+	build_threads
+	start_target "$D/threads"
+	attach
+	tell other
+	snap
+	[[ $(field '.address_space_growth_bytes // 0' "$SNAP") == 0 ]] || fail "$SNAP"
+	tell 'lose 20'
+	snap
+	[[ $(field '.address_space_growth_bytes >= 167772160 and .resident_growth_bytes * 8 <= .address_space_growth_bytes' "$SNAP") == true ]] ||
+		fail "$(field '"\(.address_space_growth_bytes) \(.resident_growth_bytes)"' "$SNAP")"
+	stop_tool
+	"$TOOL" -p "$T_PID" -o "$D/text" 3>&- 2>"$D/text.err" &
+	PIDS+=("$!")
+	until_true "$DEADLINE" grep -q 'attached to' "$D/text.err" || fail "$(<"$D/text.err")"
+	tell 'lose 9'
+	kill -INT "${PIDS[-1]}"
+	wait "${PIDS[-1]}" || fail "status $?"
+	grep -q '^space  its addresses (VmSize) grew by .* MiB, what it has in memory by .*: stacks of threads that nobody joined (--verdict tells)' "$D/text" ||
+		fail "$(<"$D/text")"
+	exec {T_IN}>&-
+}
+
 @test "threads that ended and cannot be joined any more: their number, creator and stacks" {
 	local found
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Memory that the C and C++ libraries (and tcmalloc) allocate once and hold to the end by design.
+ * Memory that the C and C++ libraries, tcmalloc and PHP allocate once and hold to the end by design.
  * Also blocks that glibc frees twice by design. The places are in the sources of glibc 2.36, GCC
  * 12's libstdc++ and gperftools 2.10. Each names a function that no caller's leak can go through: a
  * FILE that is never closed stays reported, its buffer does not.
@@ -77,6 +77,11 @@ const char suppress_builtin[] =
 	LEAK("glibc: text of an error", "fun:malloc\nfun:_dlerror_run\n")
 	LEAK("glibc: the unwinder's library", "...\nfun:__libc_unwind_link_get\n")
 	LEAK("glibc: the unwinder's library", "...\nfun:backtrace in libc\n")
+	/*
+	 * PHP: what internal functions take, in rows of 32 bytes. The function points to the second
+	 * row, which may be the end.
+	 */
+	LEAK("PHP: what its functions take", "fun:malloc\nfun:zend_register_functions\n")
 	/*
 	 * malloc.c: at its end a thread frees the blocks in its cache, which were freed before, and
 	 * the cache itself.

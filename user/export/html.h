@@ -65,7 +65,8 @@ struct html_target {
 	char comm[17];
 	char **cmdline; /* NULL: unknown */
 	bool exited, execed, window;
-	uint64_t start_ns; /* of tracing, since the epoch */
+	struct process_end end; /* with `exited` */
+	uint64_t start_ns;	/* of tracing, since the epoch */
 	uint64_t elapsed_ns;
 	uint64_t sample_bytes, unknown_frees;
 	struct amount live, free; /* at the last snapshot */

@@ -232,6 +232,7 @@ int html_take(struct html *h, const struct report *r)
 		return err;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);
 	t->exited = s->exited;
+	t->end = s->end;
 	t->execed = s->execed;
 	t->window = s->window;
 	t->verdict = s->verdict;

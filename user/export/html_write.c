@@ -275,6 +275,8 @@ static void put_left_out(struct json *to, const struct html_target *t)
 
 static void html_put_target(struct json *to, const struct html_target *t)
 {
+	char end[PROCESS_END_TEXT_MAX];
+
 	json_line(to);
 	json_object(to, NULL);
 	json_signed(to, "pid", t->pid);
@@ -287,6 +289,8 @@ static void html_put_target(struct json *to, const struct html_target *t)
 	}
 	json_number(to, "start", t->start_ns / NS_PER_MS);
 	json_bool(to, "exited", t->exited);
+	if (t->exited)
+		json_text(to, "end", process_end_text(&t->end, end));
 	json_bool(to, "execed", t->execed);
 	json_bool(to, "window", t->window);
 	json_number(to, "sample_bytes", t->sample_bytes);

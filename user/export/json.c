@@ -70,6 +70,10 @@ static void json_put_verdict(struct json *to, const struct verdict *v)
 /* What live blocks do not tell; nothing where that is no more than is usual. */
 static void json_put_untraced(struct json *to, const struct growth *growth)
 {
+	if (growth->space) {
+		json_number(to, "address_space_growth_bytes", growth->space);
+		json_number(to, "resident_growth_bytes", growth->space_resident);
+	}
 	if (!growth->untraced)
 		return;
 	json_number(to, "untraced_growth_bytes", growth->untraced);
@@ -121,6 +125,12 @@ static void json_put_end(struct json *to, const struct process_end *end)
 	json_object(to, "end");
 	json_text(to, "cause", cause);
 	json_number(to, end->cause == END_EXIT ? "status" : "signal", end->code);
+	if (end->sender) {
+		json_number(to, "sender_pid", end->sender);
+		json_text(to, "sender_comm", *end->sender_comm ? end->sender_comm : NULL);
+	}
+	if (end->sent)
+		json_bool(to, "sent_itself", true);
 	if (*end->cgroup)
 		json_text(to, "cgroup", end->cgroup);
 	if (end->limit)

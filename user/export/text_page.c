@@ -132,17 +132,25 @@ static void text_put_resident(const struct text_page *page)
 		format_bytes(rss, s->memory.rss), format_bytes(live, s->live.bytes));
 }
 
+/* So few arenas name bystanders: whichever object came when the last arena was full. */
+#define TEXT_FEW_ARENAS 10
+
 /* They are live as a whole, whatever is in them. */
 static void text_put_arenas(const struct text_page *page)
 {
 	const struct amount *arenas = &page->s->arenas;
 	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
 
-	if (arenas->count)
-		fprintf(page->out,
-			"arenas %s of live in %s: a runtime's own memory, in which it has its "
-			"objects, used or not\n",
-			format_bytes(human, arenas->bytes), format_grouped(count, arenas->count));
+	if (!arenas->count)
+		return;
+	fprintf(page->out,
+		"arenas %s of live in %s: a runtime's own memory, in which it has its "
+		"objects, used or not",
+		format_bytes(human, arenas->bytes), format_grouped(count, arenas->count));
+	if (arenas->count < TEXT_FEW_ARENAS)
+		fprintf(page->out, "; fewer than %d are weak evidence of who fills them",
+			TEXT_FEW_ARENAS);
+	fputc('\n', page->out);
 }
 
 static void text_put_heaps(const struct text_page *page)
@@ -160,6 +168,22 @@ static void text_put_heaps(const struct text_page *page)
 		else
 			fputs("how much memory it has is not known\n", page->out);
 	}
+}
+
+/* Addresses that were taken and are not used are memory of nobody: resident sums do not show them. */
+static void text_put_space(const struct text_page *page)
+{
+	const struct growth *growth = &page->s->growth;
+	char space[FORMAT_BYTES_MAX], resident[FORMAT_BYTES_MAX];
+
+	if (!growth->space)
+		return;
+	fprintf(page->out,
+		"space  its addresses (VmSize) grew by %s, what it has in memory by %s: stacks of "
+		"threads that nobody joined (--verdict tells), or mappings that it does not "
+		"use%s\n",
+		format_bytes(space, growth->space), format_bytes(resident, growth->space_resident),
+		growth->mmap_traced ? "" : " (--mmap)");
 }
 
 /* What was not seen: without it the totals would pass for all that there is. */
@@ -343,6 +367,7 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 	text_put_resident(page);
 	text_put_arenas(page);
 	text_put_heaps(page);
+	text_put_space(page);
 	text_put_untraced(page);
 	if (page->options->verbose)
 		text_put_ends(page);

@@ -171,7 +171,48 @@ static bool reach_is_php_table(const struct heap_image *image, const struct heap
 	return words;
 }
 
-/* The same of none: the smallest block that there is has room behind the count, and all of that is the block's. */
+/*
+ * PHP's copies of what an internal function takes (8.0 to 8.4, zend_register_functions()): rows of 32 bytes, the first
+ * of what it returns, with how many arguments it needs (-1: all), a type, its flags, and nothing. The function points
+ * to the second row. Names of arguments are constants of an object's file.
+ */
+#define PHP_ROW		  32
+#define PHP_ARGUMENTS_MAX 64
+
+static bool reach_is_php_arguments(const struct heap_image *image, const struct heap_block *block,
+				   uint64_t offset)
+{
+	const uint64_t *row;
+	uint64_t name;
+
+	if (offset != PHP_ROW)
+		return false;
+	row = memory_image_words(image->memory, block->address, PHP_ROW / 8);
+	if (!row || (row[0] > PHP_ARGUMENTS_MAX && row[0] != UINT64_MAX) || row[2] >> 32 || row[3])
+		return false;
+	if (block->size < 2 * PHP_ROW)
+		return reach_may_have(block, PHP_ROW) && !row[0] && row[2];
+	return memory_image_word(image->memory, block->address + PHP_ROW, &name) &&
+	       reach_file_at(image, name);
+}
+
+/*
+ * glibc's list of what is loaded (2.35 and newer, elf/dl-find_object.c) is aligned by hand: each segment keeps where
+ * its block begins for free(), in its second word.
+ */
+#define GLIBC_SEGMENT_ALIGNMENT 128
+
+static bool reach_is_glibc_segment(const struct heap_image *image, const struct heap_block *block,
+				   uint64_t pointer)
+{
+	uint64_t to_free;
+
+	return !(pointer % GLIBC_SEGMENT_ALIGNMENT) &&
+	       pointer - block->address < GLIBC_SEGMENT_ALIGNMENT &&
+	       memory_image_word(image->memory, pointer + 8, &to_free) && to_free == block->address;
+}
+
+/* An array of no elements: the smallest block there is has room behind the count, and all of that is the block's. */
 static bool reach_may_be_empty_array(const struct heap_image *image, const struct heap_block *block)
 {
 	uint64_t count;
@@ -202,7 +243,9 @@ bool reach_is_start(const struct heap_image *image, const struct reach_options *
 	if (wanted & REACH_STDSTRING && offset == 24 && block->size >= 25 &&
 	    reach_is_std_string(image, block))
 		return true;
-	if (reach_is_php_table(image, block, offset))
+	if (reach_is_php_table(image, block, offset) ||
+	    reach_is_php_arguments(image, block, offset) ||
+	    reach_is_glibc_segment(image, block, pointer))
 		return true;
 	if (offset == REACH_COOKIE && wanted & REACH_NEWARRAY &&
 	    reach_may_be_empty_array(image, block))

@@ -24,6 +24,18 @@ static const char *draw_state(const struct live_view *view)
 	return texts[view->state];
 }
 
+/* That it has ended well needs no more words. */
+static void draw_put_state(struct canvas_line *line, const struct live_view *view)
+{
+	const struct process_end *end = &view->end;
+	char text[PROCESS_END_TEXT_MAX];
+
+	if (view->state == LIVE_EXITED && end->cause && (end->cause != END_EXIT || end->code) &&
+	    canvas_part(line, CANVAS_BAD, "%s: %s", draw_state(view), process_end_text(end, text)))
+		return;
+	canvas_part(line, CANVAS_BAD, "%s", draw_state(view));
+}
+
 static void draw_title(const struct live_screen *screen, const struct live_view *view,
 		       struct canvas *canvas)
 {
@@ -40,7 +52,7 @@ static void draw_title(const struct live_screen *screen, const struct live_view 
 	else
 		canvas_part(&line, CANVAS_BOLD, "%d (%s)", view->pid, view->comm);
 	if (!screen->survey && draw_state(view))
-		canvas_part(&line, CANVAS_BAD, "%s", draw_state(view));
+		draw_put_state(&line, view);
 	if (screen->request.paused)
 		canvas_part(&line, CANVAS_WARN, "PAUSED");
 	canvas_part(&line, CANVAS_PLAIN, "%s", format_duration(age, view->elapsed_ns));

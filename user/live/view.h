@@ -14,6 +14,7 @@
 
 #include "user/analysis/rank.h"
 #include "user/model/amount.h"
+#include "user/model/process_end.h"
 #include "user/model/stack_figures.h"
 #include "user/model/survey_report.h"
 #include "user/model/trend.h"
@@ -136,6 +137,7 @@ struct live_text {
 struct live_view {
 	struct live_request request; /* the request that it answers */
 	enum live_state state;
+	struct process_end end; /* LIVE_EXITED: how, as far as that is known */
 	pid_t pid;
 	char comm[16];
 	uint64_t elapsed_ns;

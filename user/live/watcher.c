@@ -83,6 +83,8 @@ static void watcher_on_ended(void *ctx, struct target *target)
 		return;
 	r = watcher_report(w);
 	w->state = r && r->snapshot->execed ? LIVE_EXECED : LIVE_EXITED;
+	if (r)
+		w->end = r->snapshot->end;
 	w->changed = true;
 	if (r)
 		watcher_record_more(w);

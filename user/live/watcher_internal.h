@@ -54,6 +54,7 @@ struct watcher {
 	struct export_options options; /* of labels; rules point into the config */
 	struct joined joined;
 	enum live_state state;
+	struct process_end end; /* LIVE_EXITED; cause END_UNKNOWN: nothing is known */
 	bool changed;
 	uint32_t target_id; /* 0: none yet */
 	pid_t pid;

@@ -459,6 +459,7 @@ int watcher_view(struct watcher *w, const struct live_request *request, struct l
 		return err;
 	view->request = *request;
 	view->state = r || w->state != LIVE_RUNNING ? w->state : LIVE_STARTING;
+	view->end = w->end;
 	view->pid = w->pid;
 	memcpy(view->comm, w->comm, sizeof(view->comm));
 	view->cost = w->cost;

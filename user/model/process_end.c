@@ -2,6 +2,7 @@
 #include "user/model/process_end.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +25,37 @@ const char *process_end_name(uint64_t cause)
 	return cause < END_CAUSES ? names[cause] : NULL;
 }
 
-static void process_end_signal(char buf[static PROCESS_END_TEXT_MAX], uint64_t number)
+static void process_end_add(char buf[static PROCESS_END_TEXT_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void process_end_add(char buf[static PROCESS_END_TEXT_MAX], const char *format, ...)
 {
-	const char *name = number < 32 ? sigabbrev_np((int)number) : NULL;
+	size_t len = strlen(buf);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(buf + len, PROCESS_END_TEXT_MAX - len, format, args);
+	va_end(args);
+}
+
+static void process_end_signal(char buf[static PROCESS_END_TEXT_MAX], const struct process_end *end)
+{
+	const char *name = end->code < 32 ? sigabbrev_np((int)end->code) : NULL;
 
 	if (name)
 		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by SIG%s", name);
 	else
-		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by signal %" PRIu64, number);
+		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by signal %" PRIu64, end->code);
+	if (end->sent == END_SENT_ITSELF)
+		process_end_add(buf, " that it sent itself");
+	else if (end->sender)
+		process_end_add(buf,
+				end->sent == END_SENT_AGAIN
+					? " that it sent itself after process %" PRIu64 " (%s) had"
+					: " that process %" PRIu64 " (%s) sent",
+				end->sender, *end->sender_comm ? end->sender_comm : "?");
+	if (end->cause == END_CORE)
+		process_end_add(buf, ", and dumped core");
 }
 
 static void process_end_limit(char buf[static PROCESS_END_TEXT_MAX], const struct process_end *end)
@@ -57,9 +81,7 @@ char *process_end_text(const struct process_end *end, char buf[static PROCESS_EN
 		break;
 	case END_SIGNAL:
 	case END_CORE:
-		process_end_signal(buf, end->code);
-		if (end->cause == END_CORE)
-			strcat(buf, ", and dumped core");
+		process_end_signal(buf, end);
 		break;
 	case END_MEMORY_LIMIT:
 		process_end_limit(buf, end);

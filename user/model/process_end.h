@@ -19,11 +19,24 @@ enum end_cause {
 };
 
 struct process_end {
-	uint64_t cause; /* enum end_cause */
-	uint64_t code;	/* END_EXIT: the status; else the signal's number */
-	uint64_t limit; /* END_MEMORY_LIMIT: in bytes; 0: unknown */
-	char cgroup
-		[256]; /* END_MEMORY_LIMIT: whose limit; "": unknown. Recordings do not have it */
+	uint64_t cause;	  /* enum end_cause */
+	uint64_t code;	  /* END_EXIT: the status; else the signal's number */
+	uint64_t limit;	  /* END_MEMORY_LIMIT: in bytes; 0: unknown */
+	char cgroup[256]; /* END_MEMORY_LIMIT: whose limit; "": unknown */
+	/*
+	 * END_SIGNAL, END_CORE: the process that has sent the signal, 0 where it was the kernel, or is not known;
+	 * and how, enum end_sent
+	 */
+	uint64_t sender, sent;
+	char sender_comm[16]; /* its name; "": unknown */
+};
+
+/* Numbers are those of recordings. */
+enum end_sent {
+	END_SENT,	 /* by that process */
+	END_SENT_ITSELF, /* by the process itself */
+	END_SENT_AGAIN,	 /* by the process itself, after that other one had sent it */
+	END_SENTS,
 };
 
 /* "exit", …, as JSON has them; NULL: unknown. END_SOME_MEMORY is "signal" there: no more is known. */

@@ -63,7 +63,9 @@ int proc_usage(pid_t pid, struct proc_usage *usage)
 	while (fgets(line, sizeof(line), file)) {
 		unsigned ruid, uid;
 
+		read_line(line, "VmSize", &usage->size);
 		read_line(line, "VmRSS", &usage->rss);
+		sscanf(line, "Threads: %" SCNu64, &usage->threads);
 		found |= read_line(line, "RssAnon", &usage->anon);
 		read_line(line, "RssShmem", &usage->shmem);
 		read_line(line, "VmSwap", &usage->swap);

@@ -16,11 +16,13 @@ int proc_memory(pid_t pid, uint64_t *rss, uint64_t *anon);
 struct proc_usage {
 	/* bytes: resident in all, its anonymous and its shared part, swapped out */
 	uint64_t rss, anon, shmem, swap;
-	uid_t uid, ruid; /* effective, real */
+	uint64_t size;	  /* of its address space, in bytes */
+	uint64_t threads; /* that it has */
+	uid_t uid, ruid;  /* effective, real */
 };
 
 /*
- * The same file's VmRSS, RssAnon, RssShmem, VmSwap and Uid. 0, or -errno, not logged: -ESRCH when the
+ * The same file's VmSize, VmRSS, RssAnon, RssShmem, VmSwap, Threads and Uid. 0, or -errno, not logged: -ESRCH when the
  * process is gone or has no memory.
  */
 int proc_usage(pid_t pid, struct proc_usage *usage);

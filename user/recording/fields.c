@@ -159,7 +159,8 @@ static int field_put(struct recording_out *out, const struct field *field, const
 			wire_string(to, field->number, field_text(field, from));
 		return 0;
 	case FORM_CHARS:
-		wire_bytes(to, field->number, at, strnlen(at, field->size));
+		if (!field->if_any || *(const char *)at)
+			wire_bytes(to, field->number, at, strnlen(at, field->size));
 		return 0;
 	case FORM_LIST:
 	case FORM_LOST:

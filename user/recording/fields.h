@@ -89,6 +89,8 @@ struct field {
 		  FIELD_SIZED(type, member, 8, 4))
 #define FIELD_TEXT(n, type, member)  FIELD_ROW(n, TEXT, FIELD_SIZED(type, member, 8, 4))
 #define FIELD_CHARS(n, type, member) FIELD_ROW(n, CHARS, FIELD_AT(type, member))
+#define FIELD_CHARS_IF_ANY(n, type, member) \
+	FIELD_ROW(n, CHARS, .if_any = true, FIELD_AT(type, member))
 #define FIELD_LIST(n, type, member)  FIELD_ROW(n, LIST, FIELD_AT(type, member))
 #define FIELD_LIST_IF_ANY(n, type, member) \
 	FIELD_ROW(n, LIST, .if_any = true, FIELD_AT(type, member))

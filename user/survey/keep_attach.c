@@ -34,7 +34,9 @@ static void keep_look_at_begun(struct trace *trace, struct kept *kept, uint64_t 
 	if (!target)
 		return;
 	snprintf(kept->reason, sizeof(kept->reason), "%s",
-		 *target_refusal(target) ? target_refusal(target) : keep_why_not(-ENOENT));
+		 *target_refusal(target) ? target_refusal(target)
+		 : target_is_go(target)	 ? TRACE_GO_REASON
+					 : keep_why_not(-ENOENT));
 	if (kept->tries++ == 0) {
 		kept->retry_ns = now + BEGINS_NS;
 		return;

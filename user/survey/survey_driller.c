@@ -413,7 +413,7 @@ static int survey_driller_add_suspect(struct survey_driller *d, size_t index, ui
 		data->refused = true;
 		data->drilled = true;
 		survey_result_clear(&data->drill);
-		data->drill.note = survey_result_refusal(err);
+		data->drill.note = survey_result_refusal(d->trace, err);
 	}
 	return survey_driller_close_suspect(d, index, NULL, false);
 }

@@ -177,10 +177,13 @@ const char *survey_result_meaning(const struct survey_drill *result, bool cut)
 	return NULL;
 }
 
-const char *survey_result_refusal(int err)
+const char *survey_result_refusal(const struct trace *trace, int err)
 {
 	switch (err) {
 	case -ENOENT:
+		if (trace_refused_go(trace))
+			return "no probes: " TRACE_GO_REASON
+			       "; its own net/http/pprof says who allocates";
 		return "no probes: no allocator was found in it";
 	case -EOPNOTSUPP:
 		return "no probes: it runs under valgrind, or is a 32-bit or foreign program";

@@ -33,8 +33,8 @@ int survey_result_name_all(struct trace *trace, struct target *target, struct fr
  */
 const char *survey_result_meaning(const struct survey_drill *result, bool cut);
 
-/* Why a process cannot have probes, by what trace_add_process() returned. */
-const char *survey_result_refusal(int err);
+/* Why a process cannot have probes, by what trace_add_process() returned just now. */
+const char *survey_result_refusal(const struct trace *trace, int err);
 
 /* Frees snapshot and stacks; the frames are the table's. */
 void survey_result_clear(struct survey_drill *result);

@@ -49,6 +49,25 @@ uint64_t growth_beyond_live(const struct snapshot *s, const struct growth_seen *
 	return seen->anon > s->live.bytes ? seen->anon - s->live.bytes : 0;
 }
 
+/* glibc's: a stack of 8 MiB as `ulimit -s` mostly has it, and an arena's heap, reserved whole. */
+#define SPACE_OF_THREAD (72ull << 20)
+#define SPACE_LEAST	(64ull << 20)
+#define SPACE_UNUSED	8 /* bytes taken for one that came into memory */
+
+void growth_of_space(struct growth *growth, const struct space_seen *before,
+		     const struct space_seen *now)
+{
+	uint64_t grown = now->size > before->size ? now->size - before->size : 0;
+	uint64_t resident = now->resident > before->resident ? now->resident - before->resident : 0;
+	uint64_t threads = now->threads > before->threads ? now->threads - before->threads : 0;
+	uint64_t usual = SPACE_OF_THREAD * threads;
+
+	if (grown <= usual || grown - usual < SPACE_LEAST || grown / SPACE_UNUSED < resident)
+		return;
+	growth->space = grown;
+	growth->space_resident = resident;
+}
+
 /* ---- the beginning ------------------------------------------------------------------------------ */
 
 void growth_begin(struct target *target, enum growth_from from)
@@ -65,6 +84,7 @@ void growth_begin(struct target *target, enum growth_from from)
 		return;
 	}
 	w->anon = usage.anon + usage.swap;
+	w->space = (struct space_seen){usage.size, usage.rss + usage.swap, usage.threads};
 	if (from == GROWTH_NEW)
 		w->maps = growth_maps_none();
 	else if (from == GROWTH_ATTACHED)

@@ -14,6 +14,11 @@
 /* What a target had when tracing it began. */
 struct growth_watch {
 	uint64_t anon;
+	/* Addresses, and threads that there were then; size 0: not looked at so far. */
+	struct space_seen {
+		uint64_t size, resident; /* bytes; resident or swapped out */
+		uint64_t threads;
+	} space;
 	struct growth_maps *maps; /* NULL: unknown */
 	uint64_t looked_ns, look_ns;
 	bool matters; /* the last look found so, */
@@ -52,6 +57,14 @@ struct growth_seen {
  * and a quarter of the growth. Sums under sampling are taken four standard errors higher.
  */
 uint64_t growth_beyond_live(const struct snapshot *snapshot, const struct growth_seen *seen);
+
+/*
+ * Addresses that a process takes and keeps without using them: stacks of threads that nobody has joined,
+ * mappings that are never touched. Sets growth->space and space_resident where they have grown by 64 MiB
+ * beside what new threads have for stack and heap, and by eight times what has come into memory.
+ */
+void growth_of_space(struct growth *growth, const struct space_seen *before,
+		     const struct space_seen *now);
 
 /*
  * All that trace_read_memory() has filled in, from a snapshot that is going away to the one that takes

@@ -95,6 +95,17 @@ static void growth_judge(const struct trace *trace, struct target *target, struc
 	s->growth.where = w->where ? strdup(w->where) : NULL;
 }
 
+/* A program that has just begun maps its libraries first: it is looked at from its first snapshot on. */
+static void growth_look_at_space(struct growth_watch *w, const struct proc_usage *usage,
+				 struct growth *growth)
+{
+	const struct space_seen now = {usage->size, usage->rss + usage->swap, usage->threads};
+
+	if (!w->space.size)
+		w->space = now;
+	growth_of_space(growth, &w->space, &now);
+}
+
 void growth_hand_on(struct snapshot *from, struct snapshot *to)
 {
 	to->memory = from->memory;
@@ -120,6 +131,8 @@ void trace_read_memory(struct trace *trace, struct target *target, struct snapsh
 		s->memory.rss = usage.rss;
 		s->memory.anon = usage.anon;
 		anon = usage.anon + usage.swap;
+		if (target->growth)
+			growth_look_at_space(target->growth, &usage, &s->growth);
 	}
 	if (!target->growth || anon <= target->growth->anon)
 		return;

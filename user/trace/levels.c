@@ -114,6 +114,11 @@ struct target_samples trace_target_samples(const struct trace *trace, const stru
 	};
 }
 
+bool trace_refused_go(const struct trace *trace)
+{
+	return trace->refused_go;
+}
+
 const char *trace_refusal(const struct trace *trace)
 {
 	return trace->refusal;

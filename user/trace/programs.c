@@ -127,6 +127,10 @@ static void programs_choose_rest(struct memleakbpf *skel, const struct trace_opt
 	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);
 	bpf_program__set_autoload(skel->progs.on_fork, !hold);
 	bpf_program__set_autoload(skel->progs.on_exec, !hold);
+	/* The programs that take these are not loaded, or the verifier drops that part of them. */
+	bpf_map__set_autocreate(skel->maps.families, options->check_frees != 0);
+	bpf_map__set_autocreate(skel->maps.freed, options->check_frees != 0);
+	bpf_map__set_autocreate(skel->maps.bad_frees, options->check_frees != 0);
 	bpf_map__set_autocreate(skel->maps.holds, hold);
 	bpf_map__set_autocreate(skel->maps.slot_numbers, options->old);
 	bpf_map__set_autocreate(skel->maps.thread_storage, options->task_storage);

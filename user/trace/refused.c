@@ -75,6 +75,11 @@ static bool without_victims(struct trace_options *options)
 	return refused_leave_out(options, LEFT_OUT_VICTIM);
 }
 
+static bool without_signals(struct trace_options *options)
+{
+	return refused_leave_out(options, LEFT_OUT_SIGNALS);
+}
+
 static bool without_types(struct trace_options *options)
 {
 	return refused_leave_out(options, LEFT_OUT_TYPES);
@@ -190,6 +195,13 @@ static const struct refused_row rows[] = {
 		.instead = without_victims,
 		.costs = "of a process that ends by SIGKILL is not known whether the OOM killer "
 			 "ended it",
+	},
+	{
+		.what = "signal_senders",
+		.programs = "on_signal",
+		.purpose = "who sends a signal that ends a process",
+		.instead = without_signals,
+		.costs = "of a process that a signal ends is not known who has sent it",
 	},
 	{
 		.what = "typed_tracepoints",
@@ -321,6 +333,7 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
 		{LEFT_OUT_CLOCK, skel->progs.live_clock_read},
 		{LEFT_OUT_MAPPING, skel->progs.on_mapping},
 		{LEFT_OUT_VICTIM, skel->progs.on_victim},
+		{LEFT_OUT_SIGNALS, skel->progs.on_signal},
 		{LEFT_OUT_TYPES, skel->progs.on_fork},
 		{LEFT_OUT_TYPES, skel->progs.on_exec},
 		{LEFT_OUT_TYPES, skel->progs.on_exit},

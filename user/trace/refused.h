@@ -17,6 +17,7 @@
 #define LEFT_OUT_TYPES	 (1u << 3) /* tracepoints by BTF types: raw.bpf.c's programs */
 #define LEFT_OUT_AT_END	 (1u << 4) /* what a process has at its end */
 #define LEFT_OUT_VICTIM	 (1u << 5) /* on_victim */
+#define LEFT_OUT_SIGNALS (1u << 6) /* on_signal */
 
 /* What it costs not to have the kernel's clock. */
 #define REFUSED_NO_CLOCK "ages of blocks are not known, and there is no --snapshot=fork"

@@ -42,6 +42,7 @@ struct trace {
 	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
 	struct guard_block *guard_blocks;      /* slots.h; NULL: without options.guard */
 	char refusal[REASON_MAX];	       /* trace_refusal() */
+	bool refused_go;		       /* trace_refused_go() */
 	struct missing_parts missing;	       /* refused.h */
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;

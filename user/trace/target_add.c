@@ -196,12 +196,15 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 static void target_say_why_not(struct trace *trace, const struct target *target, int err,
 			       bool child)
 {
+	trace->refused_go = err == -ENOENT && target_is_go(target);
 	if (child)
 		log_debug("child %d (%s) is not traced: %s", target->pid, target->comm,
 			  strerror(-err));
 	else if (trace->options.gate_or_none)
 		snprintf(trace->refusal, sizeof(trace->refusal), "%s",
-			 err == -ENOENT ? "no allocator was found in it" : target->refusal);
+			 err != -ENOENT	     ? target->refusal
+			 : trace->refused_go ? TRACE_GO_REASON
+					     : "no allocator was found in it");
 	else if (err == -ESRCH)
 		log_error("process %d (%s) has ended before it could be traced", target->pid,
 			  target->comm);
@@ -217,6 +220,7 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	int err = child ? 0 : traceable_check(pid);
 
 	trace->refusal[0] = '\0';
+	trace->refused_go = false;
 	if (child && proc_elf(pid) == PROC_ELF_VALGRIND)
 		err = -EOPNOTSUPP;
 	if (err)

@@ -36,7 +36,20 @@ static void target_ends_by_memory(const struct target *target, struct process_en
 		snprintf(end->cgroup, sizeof(end->cgroup), "%.255s", path);
 }
 
-void target_ends_note(struct target *target, uint32_t end)
+_Static_assert((int)SIGNAL_BY_ITSELF == END_SENT_ITSELF && (int)SIGNAL_AGAIN == END_SENT_AGAIN,
+	       "the numbers are the same");
+
+/* What has ended it need not be what came last: a signal that it ignores says nothing. */
+static void target_ends_by_signal(struct process_end *end, const struct signal_sent *sent)
+{
+	if (sent->signal != end->code || sent->how >= END_SENTS)
+		return;
+	end->sender = sent->sender;
+	end->sent = sent->how;
+	snprintf(end->sender_comm, sizeof(end->sender_comm), "%.15s", sent->comm);
+}
+
+void target_ends_note(struct target *target, uint32_t end, const struct signal_sent *sent)
 {
 	int status = (int)(end & 0xffff);
 
@@ -46,6 +59,7 @@ void target_ends_note(struct target *target, uint32_t end)
 		return;
 	target->end.code = (uint64_t)WTERMSIG(status);
 	target->end.cause = WCOREDUMP(status) ? END_CORE : END_SIGNAL;
+	target_ends_by_signal(&target->end, sent);
 	if (end & ABI_END_VICTIM && WTERMSIG(status) == SIGKILL)
 		target_ends_by_memory(target, &target->end);
 }

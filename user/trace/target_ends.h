@@ -3,12 +3,13 @@
 #ifndef MEMLEAKBPF_TRACE_TARGET_ENDS_H
 #define MEMLEAKBPF_TRACE_TARGET_ENDS_H
 
+#include "bpf/abi.h"
 #include "user/trace/target.h"
 
 /* Keeps what its end is to be compared with; from the time on that it is traced. */
 void target_ends_begin(struct target *target);
 
-/* `end`: as struct process_event has it. */
-void target_ends_note(struct target *target, uint32_t end);
+/* `end`: as struct process_event has it. `sent`: the last signal to it. */
+void target_ends_note(struct target *target, uint32_t end, const struct signal_sent *sent);
 
 #endif

@@ -296,6 +296,11 @@ static int trace_attach_process_events(struct trace *trace)
 		skel->links.on_victim = bpf_program__attach(skel->progs.on_victim);
 	if (!skel->links.on_victim)
 		log_debug("cannot watch the OOM killer: %s", strerror(errno));
+	/* Likewise: then nobody knows who has sent the signal. */
+	if (bpf_program__fd(skel->progs.on_signal) >= 0)
+		skel->links.on_signal = bpf_program__attach(skel->progs.on_signal);
+	if (!skel->links.on_signal)
+		log_debug("cannot watch signals: %s", strerror(errno));
 	return 0;
 }
 

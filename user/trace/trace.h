@@ -137,6 +137,9 @@ void trace_alarm_at(struct trace *trace, uint64_t samples);
 /* Why the last trace_add_process() failed, with gate_or_none; "" where that has been logged. */
 const char *trace_refusal(const struct trace *trace);
 
+/* The last trace_add_process() failed for want of an allocator: the process is a Go program without C code. */
+bool trace_refused_go(const struct trace *trace);
+
 /* What the kernel has refused, and is done without: it has been said. The trace's own. */
 const struct missing_parts *trace_missing(const struct trace *trace);
 
@@ -151,6 +154,9 @@ int trace_process(struct trace *trace);
 	"a Go program without C code has a heap of Go's own, and no malloc: nothing of it " \
 	"is traced; memleakbpf inspect -p %d says where its memory is, memleakbpf survey "  \
 	"how it grows, and its own net/http/pprof who allocates"
+
+/* The same, where there is room for the reason alone. */
+#define TRACE_GO_REASON "it is a Go program without C code, whose heap is Go's own"
 
 /* Targets that have not ended. */
 size_t trace_target_count(const struct trace *trace);

@@ -157,7 +157,7 @@ static void print_everything(struct json_object *set)
 	stack.scope = 1;
 	s.processes = 2;
 	s.execed = s.children_late = s.frees_checked = true;
-	s.end = (struct process_end){END_MEMORY_LIMIT, 9, 1, "/a"};
+	s.end = (struct process_end){END_MEMORY_LIMIT, 9, 1, "/a", 1, END_SENT_AGAIN, "init"};
 	s.sample_bytes = 4096;
 	s.attached = ATTACHED_BY_USDT;
 	s.ages_unread = 300000;
@@ -165,7 +165,7 @@ static void print_everything(struct json_object *set)
 	s.arenas.count = 1;
 	s.heaps.kinds = 1u << UNTRACED_GO;
 	s.heaps.bytes[UNTRACED_GO] = 1;
-	s.growth = (struct growth){.anon = 3, .untraced = 2, .where = "a mapping"};
+	s.growth = (struct growth){3, 2, "a mapping", false, 1, 1};
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;
 	s.verdict.unjoined.count = 1;

@@ -80,6 +80,30 @@ static void not_clear(void **state)
 				     "730.0 MiB live was never touched"));
 }
 
+/* One or two arenas name bystanders; addresses beside what is in memory. */
+static void few_arenas_and_space(void **state)
+{
+	struct snapshot s = sample_snapshot();
+	_cleanup_free_ char *few = NULL, *many = NULL;
+
+	(void)state;
+	s.arenas = (struct amount){9 << 20, 9};
+	s.growth.space = 160 << 20;
+	s.growth.space_resident = 3 << 20;
+	few = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(few,
+			       "arenas 9.0 MiB of live in 9: a runtime's own memory, in which it "
+			       "has its objects, used or not; fewer than 10 are weak evidence of "
+			       "who fills them\n"));
+	assert_non_null(strstr(few, "space  its addresses (VmSize) grew by 160.0 MiB, what it has "
+				    "in memory by 3.0 MiB: "));
+	s.arenas = (struct amount){10 << 20, 10};
+	s.growth.space = 0;
+	many = sample_export("text", &plain, &s, 1);
+	assert_non_null(strstr(many, "objects, used or not\n"));
+	assert_null(strstr(many, "VmSize"));
+}
+
 /* In words, what the JSON has by numbers. */
 static void figures_in_words(void **state)
 {
@@ -333,6 +357,7 @@ int main(void)
 		cmocka_unit_test(usual),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(not_clear),
+		cmocka_unit_test(few_arenas_and_space),
 		cmocka_unit_test(figures_in_words),
 		cmocka_unit_test(seldom_kept),
 		cmocka_unit_test(first_snapshot),

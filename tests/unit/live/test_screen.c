@@ -368,7 +368,12 @@ static void ended(void **state)
 	type(&s, "v");
 	assert_int_equal(s.screen.request.verdicts, 1);
 	s.view->state = LIVE_EXITED;
-	assert_row_has(&s, 0, "HAS ENDED");
+	assert_row_has(&s, 0, "HAS ENDED  ");
+	s.view->end = (struct process_end){.cause = END_EXIT, .code = 3};
+	assert_row_has(&s, 0, "HAS ENDED: exited with status 3  ");
+	s.view->end = (struct process_end){
+		.cause = END_SIGNAL, .code = 9, .sender = 1, .sender_comm = "in\033it"};
+	assert_row_has(&s, 0, "HAS ENDED: was killed by SIGKILL that process 1 (in?it) sent  ");
 	live_screen_event(&s.screen, &(struct live_event){.key = LIVE_KEY_CHAR, .point = 'v'},
 			  s.view);
 	live_screen_event(&s.screen, &(struct live_event){.key = LIVE_KEY_CHAR, .point = 'i'},

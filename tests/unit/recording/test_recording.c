@@ -59,14 +59,21 @@ static void make_snapshot(unsigned i, struct snapshot *s, struct stack stacks[SA
 	s->ages_unread = i == 3 ? 300000 : 0;
 	if (i > 1) {
 		s->arenas = (struct amount){i << 20, i};
-		s->end = (struct process_end){
-			.cause = END_MEMORY_LIMIT, .code = 9, .limit = i << 20};
+		s->end = (struct process_end){.cause = END_MEMORY_LIMIT,
+					      .code = 9,
+					      .limit = i << 20,
+					      .cgroup = "/pod/web",
+					      .sender = 100 + i,
+					      .sent = END_SENT_AGAIN,
+					      .sender_comm = "systemd"};
 		s->heaps = (struct untraced_heaps){.kinds = i % 8, .bytes = {i, 10 * i, 100 * i}};
 	}
 	s->attached = i % ATTACHED_BY_KINDS;
 	s->growth.mmap_traced = i == 3;
 	s->growth.anon = i > 1 ? 5000000 + i : 0;
 	s->growth.untraced = i > 1 ? 4000000 + i : 0;
+	s->growth.space = i > 1 ? 160000000 + i : 0;
+	s->growth.space_resident = i > 2 ? 3000000 : 0;
 	s->growth.where = i > 2 ? "4.0 MiB in one place\n1.0 MiB in another" : NULL;
 	s->lost[LOST_FRAMES] = i;
 	s->lost_anywhere[LOST_FRAMES] = i / 2;
@@ -194,9 +201,9 @@ static void assert_snapshot(const struct snapshot *is, unsigned i)
 	assert_int_equal(is->ages_unread, s.ages_unread);
 	assert_int_equal(is->arenas.bytes, s.arenas.bytes);
 	assert_int_equal(is->arenas.count, s.arenas.count);
-	assert_int_equal(is->end.cause, s.end.cause);
-	assert_int_equal(is->end.code, s.end.code);
-	assert_int_equal(is->end.limit, s.end.limit);
+	assert_memory_equal(&is->end, &s.end, sizeof(s.end));
+	assert_int_equal(is->growth.space, s.growth.space);
+	assert_int_equal(is->growth.space_resident, s.growth.space_resident);
 	assert_memory_equal(&is->heaps, &s.heaps, sizeof(s.heaps));
 	assert_int_equal(is->attached, s.attached);
 	assert_int_equal(is->growth.mmap_traced, s.growth.mmap_traced);

@@ -43,6 +43,54 @@ static const struct growth_case growth_cases[] = {
 	{"sampled, not even so", 30 * MIB, 300, 30 * MIB, 300, 64 << 10, 90 * MIB, 0, 0, true},
 };
 
+static const struct space_case {
+	const char *what;
+	uint64_t grown, resident, threads;
+	bool matters;
+} space_cases[] = {
+	{"20 threads that ended, not joined", 160 * MIB, 3 * MIB, 0, true},
+	{"a mapping that nobody touches", 64 * MIB, 0, 0, true},
+	{"less than that", 63 * MIB, 0, 0, false},
+	{"memory in use", 160 * MIB, 21 * MIB, 0, false},
+	{"memory that came and went", 160 * MIB, 0, 0, true},
+	{"four new threads, each with an arena", 288 * MIB, 1 * MIB, 4, false},
+	{"four new threads, and 64 MiB more", 352 * MIB, 1 * MIB, 4, true},
+};
+
+static void space(void **state)
+{
+	const struct space_seen before = {500 * MIB, 30 * MIB, 7};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(space_cases); i++) {
+		const struct space_case *c = &space_cases[i];
+		const struct space_seen now = {before.size + c->grown,
+					       before.resident + c->resident,
+					       before.threads + c->threads};
+		struct growth growth = {0};
+
+		growth_of_space(&growth, &before, &now);
+		if (growth.space != (c->matters ? c->grown : 0) ||
+		    growth.space_resident != (c->matters ? c->resident : 0))
+			fail_msg("%s: %llu, %llu", c->what, (unsigned long long)growth.space,
+				 (unsigned long long)growth.space_resident);
+	}
+}
+
+/* Fewer of each than before. */
+static void space_shrinks(void **state)
+{
+	const struct space_seen before = {500 * MIB, 30 * MIB, 7};
+	struct growth growth = {0};
+
+	(void)state;
+	growth_of_space(&growth, &before, &(struct space_seen){400 * MIB, 20 * MIB, 2});
+	assert_int_equal(growth.space, 0);
+	growth_of_space(&growth, &before, &(struct space_seen){600 * MIB, 20 * MIB, 2});
+	assert_int_equal(growth.space, 100 * MIB);
+	assert_int_equal(growth.space_resident, 0);
+}
+
 static void rule(void **state)
 {
 	(void)state;
@@ -110,6 +158,8 @@ static void mappings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(space),
+		cmocka_unit_test(space_shrinks),
 		cmocka_unit_test(rule),
 		cmocka_unit_test(mappings),
 	};

@@ -207,7 +207,7 @@ function chooseTargets(targets) {
 	STATE.most = ROWS_AT_ONCE;
 	STATE.off.clear();
 	const [one] = targets;
-	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ' (has exited)' : one.execed ? ' (became another program)' : '');
+	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ` (${one.end})` : one.execed ? ' (became another program)' : '');
 	drawBad(targets);
 	drawScopes(targets);
 	chooseTime(null, null);
