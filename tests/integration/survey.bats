@@ -189,6 +189,8 @@ scene_of_forty() {
 }
 
 @test "a Go program without C code that grows is said to be one" {
+	local pid
+
 	need go
 	mkdir "$D/pure"
 	cat >"$D/pure/main.go" <<-'END'
@@ -214,11 +216,12 @@ scene_of_forty() {
 	(cd "$D/pure" && env GOCACHE="$BUILD/go/cache" GOPATH="$BUILD/go" GOPROXY=off CGO_ENABLED=0 go build -o pure .) || fail 'go build'
 	# An end to what it takes, if nobody ends it.
 	(ulimit -v 4000000 && exec "$D/pure/pure") 2>"$D/pure.out" 3>&- &
-	PIDS+=($!)
+	pid=$!
+	PIDS+=("$pid")
 	until_true "$DEADLINE" grep -q ready "$D/pure.out" || fail 'it does not begin'
-	survey_until "any(.processes[]; .pid == ${PIDS[-1]} and .drill.note != null)" -i 200ms --window 2 --comm '^pure$'
-	[[ $(of "${PIDS[-1]}" .drill.note) == "no probes: it is a Go program without C code, whose heap is Go's own;"* ]] ||
-		fail "$(of "${PIDS[-1]}" .drill)"
+	exec {HOLD}</dev/null
+	survey_until "any(.processes[]; .pid == $pid and .drill.note != null)" -i 200ms --window 2 --comm '^pure$'
+	[[ $(of "$pid" .drill.note) == "no probes: it is a Go program without C code, whose heap is Go's own;"* ]] || fail "$(of "$pid" .drill)"
 }
 
 # bats test_tags=alone

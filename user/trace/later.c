@@ -41,17 +41,39 @@ int later_fd(const struct trace *trace, const struct bpf_program *program)
 	return fd < 0 ? -1 : fd;
 }
 
-/* A map that was not made, of what this trace does not do, is not made now either. */
-static int later_share_maps(const struct memleakbpf *skel, struct memleakbpf *again)
+/*
+ * A map that was not made, of what this trace does not do, is not made now either: but those that only the programs
+ * have that follow runtimes.
+ */
+static int later_share_maps(const struct trace *trace, struct memleakbpf *again)
 {
 	struct bpf_map *map = bpf_object__next_map(again->obj, NULL);
-	const struct bpf_map *same = bpf_object__next_map(skel->obj, NULL);
+	const struct bpf_map *same = bpf_object__next_map(trace->skel->obj, NULL);
 	int err = 0;
 
 	for (; map && same && !err; map = bpf_object__next_map(again->obj, map),
-				    same = bpf_object__next_map(skel->obj, same))
-		err = bpf_map__fd(same) < 0 ? bpf_map__set_autocreate(map, false)
-					    : bpf_map__reuse_fd(map, bpf_map__fd(same));
+				    same = bpf_object__next_map(trace->skel->obj, same)) {
+		if (bpf_map__fd(same) >= 0)
+			err = bpf_map__reuse_fd(map, bpf_map__fd(same));
+		else
+			err = bpf_map__set_autocreate(
+				map, trace->later.runtimes && programs_is_runtime_map(again, map));
+	}
+	return err;
+}
+
+/* They are the first object's from now on, for what is loaded after this. */
+static int later_keep_maps(struct memleakbpf *skel, const struct memleakbpf *again)
+{
+	struct bpf_map *same = bpf_object__next_map(skel->obj, NULL);
+	const struct bpf_map *map = bpf_object__next_map(again->obj, NULL);
+	int err = 0;
+
+	for (; map && same && !err; map = bpf_object__next_map(again->obj, map),
+				    same = bpf_object__next_map(skel->obj, same)) {
+		if (bpf_map__fd(same) < 0 && bpf_map__fd(map) >= 0)
+			err = bpf_map__reuse_fd(same, bpf_map__fd(map));
+	}
 	return err;
 }
 
@@ -76,7 +98,7 @@ static int later_load_object(const struct trace *trace, struct memleakbpf *again
 			     const struct bpf_program *const wanted[], size_t count)
 {
 	struct bpf_program *program;
-	int err = later_share_maps(trace->skel, again);
+	int err = later_share_maps(trace, again);
 
 	if (err)
 		return err;
@@ -86,7 +108,8 @@ static int later_load_object(const struct trace *trace, struct memleakbpf *again
 		bpf_program__set_expected_attach_type(
 			later_same(again, wanted[i]),
 			bpf_program__get_expected_attach_type(wanted[i]));
-	return bpf_object__load(again->obj);
+	err = bpf_object__load(again->obj);
+	return err ?: later_keep_maps(trace->skel, again);
 }
 
 static void later_say_loaded(const struct bpf_program *const wanted[], size_t count, uint64_t ns)

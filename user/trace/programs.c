@@ -65,6 +65,27 @@ void programs_managed(const struct memleakbpf *skel, const struct trace_options 
 	out[2] = (struct programs_managed){kind.gate, used->gate_alloc, skel->maps.gate_managed};
 }
 
+bool programs_is_runtime_map(const struct memleakbpf *skel, const struct bpf_map *map)
+{
+	const struct bpf_map *const maps[] = {
+		skel->maps.python_codes, skel->maps.ruby_codes,	  skel->maps.php_codes,
+		skel->maps.perl_codes,	 skel->maps.v8_functions, skel->maps.v8_code_places,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		if (maps[i] == map)
+			return true;
+	}
+	return false;
+}
+
+/* Those programs know runtimes from the start on. */
+static bool programs_know_runtimes(const struct trace_options *options)
+{
+	return !options->old &&
+	       (options->check_frees || (options->task_storage && !options->managed_later));
+}
+
 static void programs_replace(struct bpf_program **used, struct bpf_program *program)
 {
 	bpf_program__set_autoload(*used, false);
@@ -118,7 +139,13 @@ static void programs_choose_rest(struct memleakbpf *skel, const struct trace_opt
 				 const struct attach_programs *out)
 {
 	bool hold = options->children == CHILDREN_EXACT;
+	struct bpf_map *map;
 
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		if (programs_is_runtime_map(skel, map))
+			bpf_map__set_autocreate(map, programs_know_runtimes(options));
+	}
 	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);

@@ -14,6 +14,9 @@
 void programs_choose(struct memleakbpf *skel, const struct trace_options *options,
 		     struct attach_programs *out);
 
+/* Only the programs that know runtimes have the map: it is made with the first of them. */
+bool programs_is_runtime_map(const struct memleakbpf *skel, const struct bpf_map *map);
+
 /* A program that knows runtimes, and the one that goes on in it for targets that have one: bpf/managed.h. */
 struct programs_managed {
 	struct bpf_program *program;

@@ -168,7 +168,13 @@ static void add_later(const struct memleakbpf *skel, const struct trace_options 
 		      const struct attach_programs *used)
 {
 	struct programs_managed managed[PROGRAMS_MANAGED];
+	struct bpf_map *map;
 
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		if (options->managed_later && programs_is_runtime_map(skel, map))
+			bpf_map__set_autocreate(map, true);
+	}
 	bpf_program__set_autoload(used->alloc_enter, true);
 	programs_managed(skel, options, used, managed);
 	for (size_t i = 0; options->managed_later && i < PROGRAMS_MANAGED; i++)
