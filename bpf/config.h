@@ -56,6 +56,7 @@ struct config {
 	uint32_t managed_later; /* bpf/managed.h: programs that know runtimes are loaded later */
 	uint32_t loops;		/* bpf_loop() is there: kernel >= 5.17 */
 	uint32_t typed_reads;	/* bpf/kernel_read.h: the kernel's memory may not be copied */
+	uint32_t registers;	/* a uprobe's program may set registers: kernel >= 6.18 */
 };
 
 /* The kernel's ticks at one moment, by which blocks' ages are told. */
@@ -103,6 +104,7 @@ struct shared {
 	uint64_t handled_ns;
 	uint64_t waited_ns; /* when a program last waited in vain for user space */
 	uint64_t worked_ns; /* when user space handled something last */
+	uint64_t worked_cpu_ns; /* the processor time that its thread had used by then */
 	/* user space does work that waits for running programs to end: none is to wait */
 	uint32_t hands_full;
 	uint32_t runtimes;  /* TARGET_PYTHON and the like: runtimes whose rows have had a target */

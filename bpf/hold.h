@@ -103,12 +103,16 @@ static int hold_round(struct bpf_map *map, void *key, void *value)
 	uint64_t number = *(uint64_t *)key, since = hold->since_ns;
 	uint32_t target_id = hold->target_id;
 	struct wait wait = {.task = task, .patient = true};
-	uint64_t worked = *(volatile uint64_t *)&shared.worked_ns;
 	bool again, first = !since;
+	uint64_t worked;
 
 	(void)map;
 	if (!since)
 		since = bpf_ktime_get_ns();
+	/* It is as good as at work: what it waits for is a processor. */
+	if (!first && tool_is_starved())
+		shared.worked_ns = bpf_ktime_get_ns();
+	worked = *(volatile uint64_t *)&shared.worked_ns;
 	/*
 	 * First, and called off without need. The verifier looks at the next round as soon as it is
 	 * done with all that follows here, and then knows it already.

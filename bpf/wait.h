@@ -65,6 +65,20 @@ static __always_inline bool tool_stands_still(void)
 		BPF_CORE_READ(tool, jobctl) & JOBCTL_STILL);
 }
 
+/*
+ * It would go on, and has no processor: since it worked last it has used less of one than it is waited for. Of a tool whose
+ * first thread is not the one that works that is never seen.
+ */
+static __always_inline bool tool_is_starved(void)
+{
+	struct task_struct *tool = (void *)shared.tool_task;
+
+	return tool && !BPF_CORE_READ(tool, __state) &&
+	       BPF_CORE_READ(tool, se.sum_exec_runtime) -
+			       *(volatile uint64_t *)&shared.worked_cpu_ns <
+		       WAIT_EXACT_NS;
+}
+
 static __always_inline bool tool_answers(void)
 {
 	return shared.waited_ns <= *(volatile uint64_t *)&shared.handled_ns;

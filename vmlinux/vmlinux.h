@@ -217,7 +217,18 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 };
 
+struct seccomp {
+	int mode;
+	atomic_t filter_count;
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
 struct task_struct {
+	struct seccomp seccomp;
+	struct sched_entity se;
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;
 	unsigned long nvcsw, nivcsw;

@@ -152,3 +152,42 @@ short_lived() {
 	[[ $(jq -s 'map(.lost.short_children) | max' "$D/all.json") -eq 5 ]] ||
 		fail "$(jq -c '[.pid, .lost.short_children]' "$D/all.json")"
 }
+
+# starved: a hundred and twenty-fifth of a processor for the tool, amid which three programs begin. SEEN of them, and MISSED.
+starved() {
+	local tool
+
+	run_target "$TOOL" --children exact -f json -o "$D/all.json" -- \
+		"$BASH" -c 'echo ready; while read -r _; do "$1" >/dev/null; echo done; done' bash "$TARGETS/short.nofp" 2>"$D/tool.err"
+	tool=$T_PID
+	target_line ready
+	echo 125000 >"$FREEZER/cpu.cfs_period_us"
+	echo 1000 >"$FREEZER/cpu.cfs_quota_us"
+	echo "$tool" >"$FREEZER/cgroup.procs"
+	for _ in 1 2 3; do
+		printf 'go\n' >&"$T_IN"
+		target_line 'done'
+	done
+	echo -1 >"$FREEZER/cpu.cfs_quota_us"
+	exec {T_IN}>&-
+	wait "$tool" || fail "the tool: $(<"$D/tool.err")"
+	until_true "$DEADLINE" rmdir "$FREEZER" || fail 'something goes on in the control group'
+	SEEN=$(jq -s '[.[] | select(.final and .comm == "short.nofp") | .pid] | unique | length' "$D/all.json")
+	MISSED=$(jq -s 'map(.lost.short_children) | max' "$D/all.json")
+}
+
+# The first of them takes more than the five seconds that a tool is waited for which does nothing. None is waited for longer than for twenty.
+@test "children are held while the tool waits for a processor" {
+	need_hold
+	for _ in 1 2 3; do
+		# clean() removes it after a failure.
+		FREEZER=/sys/fs/cgroup/cpu/memleakbpf-test-$$
+		mkdir "$FREEZER" 2>/dev/null && [[ -w $FREEZER/cpu.cfs_quota_us ]] || skip 'no control group of processors can be made here'
+		starved
+		[[ $((SEEN + MISSED)) -eq 3 ]] || fail "$SEEN seen, $MISSED missed, of 3: $(<"$D/tool.err")"
+		# On a machine that is so busy that twenty seconds were not enough it is tried again.
+		[[ $SEEN -lt 3 ]] || return 0
+		fresh
+	done
+	fail "$SEEN of 3 were traced"
+}

@@ -534,7 +534,7 @@ signalled() {
 	until_true "$DEADLINE" grep -q 'attached to' "$D/signalled.err" || fail "$(<"$D/signalled.err")"
 	# One that it ignores comes before.
 	kill -CHLD "$T_PID"
-	sender=$("$D/sender" "$signal" "$T_PID")
+	sender=$("$D/sender" -c 'echo $$; kill -"$0" "$1"' "$signal" "$T_PID")
 	wait "$report" || fail "status $?"
 	rm "$D/signalled"
 	run_tool report -f json "$D/signalled.mlb"
@@ -547,18 +547,7 @@ signalled() {
 
 @test "who has sent the signal that ended a process, in recordings and their page as well" {
 	ulimit -c 0
-	cat >"$D/sender.c" <<-'END'
-		#include <signal.h>
-		#include <stdio.h>
-		#include <stdlib.h>
-		#include <unistd.h>
-		int main(int argc, char **argv)
-		{
-			printf("%d\n", (int)getpid());
-			return argc != 3 || kill(atoi(argv[2]), atoi(argv[1]));
-		}
-	END
-	gcc "$D/sender.c" -o "$D/sender"
+	cp "$BASH" "$D/sender"
 	cat >"$D/asleep.py" <<-'END'
 		import os, signal, sys
 		def once(number, frame):

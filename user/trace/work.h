@@ -15,6 +15,8 @@ static inline void trace_note_work(struct trace *trace)
 {
 	struct shared *shared = &trace->skel->bss->shared;
 
+	__atomic_store_n(&shared->worked_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID),
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&shared->worked_ns, monotonic_ns(), __ATOMIC_RELEASE);
 	__atomic_store_n(&shared->waited_ns, 0, __ATOMIC_RELEASE);
 }
