@@ -312,6 +312,20 @@ static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_in
 	return 0;
 }
 
+/* What guard_pool.filters is compared with. In strict mode it is the number of no filters. */
+static __always_inline uint64_t guard_filters(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->seccomp.mode))
+		return 1;
+	if (task->seccomp.mode && !bpf_core_field_exists(task->seccomp.filter_count))
+		return ~0ull;
+	if (!task->seccomp.mode)
+		return 1;
+	return task->seccomp.mode == 2 ? 1 + (uint64_t)task->seccomp.filter_count.counter : ~0ull;
+}
+
 /* One program for all of a stub's probes, for the reason in bpf/alloc.bpf.c. */
 SEC("uprobe")
 int guard_probed(struct pt_regs *ctx)
@@ -320,6 +334,11 @@ int guard_probed(struct pt_regs *ctx)
 	struct thread_state *thread = NULL;
 	struct target_info target;
 
+#ifdef __TARGET_ARCH_x86
+	/* Where the kernel would refuse that the verifier drops it. */
+	if (config.registers && what == GUARD_ABI_TELLS_END)
+		ctx->r8 = guard_filters();
+#endif
 	use_own_stack();
 	if (!current_target(&target, &thread))
 		return 0;

@@ -365,6 +365,33 @@ forbids_itself() {
 	forbids_itself tsync --gate
 }
 
+# No function of the C library tells of it. Where the kernel is locked down, or older than 6.18, probes set no registers.
+@test "a filter by a system call instruction of the program's own: it goes on where probes set registers, else its end is explained" {
+	local status=0 tool
+
+	mkfifo "$D/go"
+	"$TARGETS/sandboxed.nofp" raw <>"$D/go" >"$D/said" 3>&- &
+	T_PID=$!
+	PIDS+=("$T_PID")
+	until_true "$DEADLINE" grep -q ready "$D/said" || fail 'it does not begin'
+	"$TOOL" -v --guard=1 -o "$D/snapshots" -p "$T_PID" 2>"$D/err" 3>&- &
+	tool=$!
+	PIDS+=("$tool")
+	until_true "$DEADLINE" grep -q 'attached to' "$D/err" || fail "$(<"$D/err")"
+	echo go >"$D/go"
+	wait "$T_PID" || status=$?
+	wait "$tool" || fail "the tool: $(<"$D/err")"
+	grep -q ': guards before' "$D/err" || fail "$(<"$D/err")"
+	if "$TOOL" doctor -f json | jq -e '.features["that set registers"].have' >/dev/null; then
+		printf '# probes set registers here\n' >&3
+		[[ $status -eq 0 ]] && grep -q '^fine$' "$D/said" || fail "status $status: $(tail -5 "$D/err")"
+		return
+	fi
+	[[ $status -eq $((128 + $(kill -l SYS))) ]] || fail "status $status: $(<"$D/err")"
+	grep -q 'was ended by SIGSYS: a seccomp filter forbids a system call .* if it came by an instruction of the program.s own, try without --guard' "$D/err" ||
+		fail "$(<"$D/err")"
+}
+
 @test "memory that is locked later turns guards off, and says so" {
 	start_target "$TARGETS/guarded.nofp"
 	guarded

@@ -32,6 +32,7 @@ struct guard {
 	struct guard_filters filters;
 	const char *keeps;   /* guard_request.keeps */
 	int filters_allowed; /* how many filters there were when pages were last dropped */
+	uint64_t says;	     /* guard_pool.filters; 0: probes say nothing */
 	char unseen
 		/* why a call that may have given it a filter forbids dropping; or "" */
 		[REASON_MAX];
@@ -128,8 +129,12 @@ static int guard_take_over(struct guard *guard, const struct guard_request *requ
 	const uint64_t off = 0;
 	int err;
 
-	err = guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off, sizeof(off),
-				reason);
+	/* Another tool may have had probes that say something. guard_allow() says what is to be said from now on. */
+	err = guard_pages_write(&guard->pages, POOL_FIELD(guard, filters), &guard->says,
+				sizeof(guard->says), reason);
+	err = err
+		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, period), &off,
+					   sizeof(off), reason);
 	err = err
 		      ?: guard_pages_read(&guard->pages, HEADER_FIELD(guard, period),
 					  &guard->before, sizeof(guard->before), reason);
@@ -204,9 +209,16 @@ static bool guard_has_seen(struct guard *guard, const struct guard_leaves *leave
 static int guard_allow(struct guard *guard, const struct guard_leaves *leaves,
 		       char reason[static REASON_MAX])
 {
+	int err;
+
 	guard->filters_allowed = guard->filters.count;
-	return guard_pages_write(&guard->pages, POOL_FIELD(guard, allowed), &leaves->begun,
-				 sizeof(leaves->begun), reason);
+	if (guard->says)
+		guard->says = 1 + (uint64_t)guard->filters.count;
+	err = guard_pages_write(&guard->pages, POOL_FIELD(guard, filters), &guard->says,
+				sizeof(guard->says), reason);
+	return err
+		       ?: guard_pages_write(&guard->pages, POOL_FIELD(guard, allowed),
+					    &leaves->begun, sizeof(leaves->begun), reason);
 }
 
 /* 0; or -errno with the reason: all is as it was, or pages are kept. */
@@ -269,6 +281,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 	guard->count = request->in.count;
 	guard->period = request->period;
 	guard->keeps = request->keeps;
+	guard->says = request->tells_filters;
 	err = program_memory_open(guard->pages.memory, &guard->pages.program);
 	err = err ? refuse(reason, err, "its memory cannot be opened: %s", strerror(-err))
 		  : guard_parts_new(request, &guard->parts, reason);

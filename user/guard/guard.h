@@ -62,6 +62,8 @@ struct guard_request {
 	 * GUARD_ALLOCATED tells where no fault comes.
 	 */
 	bool by_fault;
+	/* The caller's probe at GUARD_ENDED says in %r8 what guard_pool.filters has to be. */
+	bool tells_filters;
 };
 
 /*

@@ -139,6 +139,12 @@ struct guard_pool {
 	 */
 	uint64_t leaves, left, allowed;
 	uint64_t dropping;
+	/*
+	 * The number of the thread's filters, and one, that a probe has to say in %r8 at `freed` for
+	 * madvise to be called. So a filter is seen that came by a system call instruction. 0: probes
+	 * say nothing (before Linux 6.18).
+	 */
+	uint64_t filters;
 	uint64_t cursor; /* places tried so far: modulo the count, the next one */
 	uint64_t live;	 /* blocks, with those that a call may be about to give */
 	uint16_t sites[1 << GUARD_SITE_BITS]; /* live blocks by the hash of their allocation site */
@@ -197,8 +203,8 @@ struct guard_stub {
 	/* GATE_PROBE bytes each, the same for all stubs that have one */
 	uint32_t
 		allocated; /* block in %rdi, size in %rsi, number of the stub in %rdx, life in %rcx */
-	uint32_t freed;	   /* the same without the size */
-	uint32_t bad;	   /* the same without the life; %rsi says what is wrong */
+	uint32_t freed; /* the same without the size; the probe may set %r8: guard_pool.filters */
+	uint32_t bad;	/* the same without the life; %rsi says what is wrong */
 	/*
 	 * No probe: the instruction that first touches the new block's page, registers as at
 	 * `allocated`.

@@ -212,6 +212,7 @@ static int guarded_open(struct patches *patches, struct patched *patched, struct
 		.period = patches->options.guard.period,
 		.at_left = AT_LEFT,
 		.by_fault = patches->options.guard.period >= BY_FAULT_FROM,
+		.tells_filters = patches->options.registers,
 	};
 	int err;
 

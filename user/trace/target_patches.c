@@ -16,6 +16,7 @@ int target_patches_prepare(struct trace *trace)
 		.attach = trace->options.attach,
 		.gate = trace->options.gate,
 		.gate_only = trace->options.gate_only,
+		.registers = trace->options.registers,
 		.old = trace->options.old,
 		.sample_bytes = trace->options.sample_bytes,
 		.guard = trace->options.guard,

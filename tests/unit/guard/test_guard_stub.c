@@ -464,7 +464,7 @@ static void touched_kept(void **state)
 	uint8_t *block, *next;
 
 	(void)state;
-	guard.pool->keep_pages = 1;
+	guard.pool->filters = 1; /* no probe tells of them here */
 	c.free(block = guarded(112));
 	read_byte(block + 112);
 	assert_touched(block + 112);
@@ -473,7 +473,7 @@ static void touched_kept(void **state)
 		c.free(next = guarded(112));
 		assert_ptr_not_equal(next, block);
 	}
-	guard.pool->keep_pages = 0;
+	guard.pool->filters = 0;
 	do
 		c.free(next = guarded(112));
 	while (next != block);

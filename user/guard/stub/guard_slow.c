@@ -35,7 +35,7 @@ struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignm
 void guard_fill(uint64_t block);
 struct ended guard_end(uint64_t block);
 struct ended guard_move(uint64_t block, uint64_t size, uint64_t other);
-void guard_finish(uint64_t block);
+void guard_finish(uint64_t block, uint64_t filters);
 uint64_t guard_usable(uint64_t block);
 void guard_leave(void);
 void guard_left(void);
@@ -64,10 +64,11 @@ static void copy(uint64_t to, uint64_t from, uint64_t size)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-/* No filter may stop madvise, as far as the tool has looked. */
-static bool may_drop(void)
+/* No filter may stop madvise, as far as the tool has looked. `filters`: what a probe has just told; 0: nothing. */
+static bool may_drop(uint64_t filters)
 {
-	return !__atomic_load_n(&guard_pool.keep_pages, __ATOMIC_SEQ_CST) &&
+	return __atomic_load_n(&guard_pool.filters, __ATOMIC_RELAXED) == filters &&
+	       !__atomic_load_n(&guard_pool.keep_pages, __ATOMIC_SEQ_CST) &&
 	       __atomic_load_n(&guard_pool.leaves, __ATOMIC_SEQ_CST) ==
 		       __atomic_load_n(&guard_pool.allowed, __ATOMIC_SEQ_CST);
 }
@@ -77,12 +78,12 @@ static bool may_drop(void)
  * filter. guard_leave() announces a filter before it looks for droppers. So either this one sees
  * the other, or is waited for.
  */
-static bool drop(uint64_t address, uint64_t size)
+static bool drop(uint64_t address, uint64_t size, uint64_t filters)
 {
 	int64_t result = -1;
 
 	__atomic_fetch_add(&guard_pool.dropping, 1, __ATOMIC_SEQ_CST);
-	if (may_drop())
+	if (may_drop(filters))
 		__asm__ volatile("syscall"
 				 : "=a"(result)
 				 : "0"((int64_t)NR_MADVISE), "D"(address), "S"(size),
@@ -101,6 +102,11 @@ static bool take(struct guard_meta *meta, uint8_t from)
 static void set_state(struct guard_meta *meta, uint8_t state)
 {
 	__atomic_store_n(&meta->state, state, __ATOMIC_RELEASE);
+}
+
+static bool is_free(uint8_t state)
+{
+	return state == GUARD_EMPTY || state == GUARD_GONE || state == GUARD_FREED;
 }
 
 /* The page of data of a place. */
@@ -230,14 +236,14 @@ static void count_live(int change)
 
 /*
  * A touched guard faults no more, so a block between touched guards would pass for guarded. If they
- * must not be dropped the place gets none, until a tool that may drop them comes to it. True, with
+ * must not be dropped the place gets none, until a tool that may drop them comes to it, or arm_next(). True, with
  * *there false if they were dropped.
  */
 static bool arm(struct guard_meta *meta, bool *there)
 {
 	if (!__atomic_exchange_n(&meta->touched, 0, __ATOMIC_RELAXED))
 		return true;
-	if (drop(page_of(meta) - GUARD_DATA, GUARD_PLACE)) {
+	if (drop(page_of(meta) - GUARD_DATA, GUARD_PLACE, 0)) {
 		*there = false;
 		return true;
 	}
@@ -256,8 +262,7 @@ static struct guard_meta *take_place(bool *there)
 		struct guard_meta *meta = &guard_metas[life & (guard_pool.count - 1)];
 		uint8_t state = meta->state;
 
-		if ((state == GUARD_EMPTY || state == GUARD_GONE || state == GUARD_FREED) &&
-		    take(meta, state)) {
+		if (is_free(state) && take(meta, state)) {
 			*there = state == GUARD_FREED;
 			if (arm(meta, there)) {
 				meta->life = life + 1;
@@ -443,8 +448,32 @@ struct ended guard_end(uint64_t block)
 	return (struct ended){GUARD_CHANGED, meta->life};
 }
 
-/* Comes after the end has been told: from now on the place may be another block's. */
-void guard_finish(uint64_t block)
+/* Where only a block's end knows of the thread's filters it arms the places that are the next ones' as well. */
+static void arm_next(uint64_t filters)
+{
+	uint64_t cursor = guard_pool.cursor;
+
+	for (uint64_t i = 0; filters && i < TRIES; i++) {
+		struct guard_meta *meta = &guard_metas[(cursor + i) & (guard_pool.count - 1)];
+		uint8_t state = meta->state;
+
+		if (!meta->touched || !is_free(state) || !take(meta, state))
+			continue;
+		if (state == GUARD_FREED)
+			copy(saved_of(meta), page_of(meta), GUARD_PAGE);
+		if (drop(page_of(meta) - GUARD_DATA, GUARD_PLACE, filters)) {
+			__atomic_store_n(&meta->touched, 0, __ATOMIC_RELAXED);
+			state = state == GUARD_FREED ? GUARD_GONE : state;
+		}
+		set_state(meta, state);
+	}
+}
+
+/*
+ * Comes after the end has been told: from now on the place may be another block's. `filters`: what
+ * the probe there said of the thread's seccomp filters.
+ */
+void guard_finish(uint64_t block, uint64_t filters)
 {
 	struct guard_meta *meta = meta_of(block);
 	uint64_t page = page_of(meta);
@@ -453,12 +482,13 @@ void guard_finish(uint64_t block)
 	count_live(-1);
 	meta->ended = guard_pool.cursor;
 	/* A forked child has the same file, which saves the parent's blocks, and takes no place. */
-	if (!guard_header.alive || !may_drop()) {
+	if (!guard_header.alive || !may_drop(filters)) {
 		set_state(meta, GUARD_FREED);
 		return;
 	}
 	copy(saved_of(meta), page, GUARD_PAGE);
-	set_state(meta, drop(page, GUARD_PAGE) ? GUARD_GONE : GUARD_FREED);
+	set_state(meta, drop(page, GUARD_PAGE, filters) ? GUARD_GONE : GUARD_FREED);
+	arm_next(filters);
 }
 
 /*
