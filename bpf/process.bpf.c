@@ -83,15 +83,16 @@ int on_victim(uint64_t *ctx)
 	 1ull << 23 | 1ull << 28)
 
 /*
- * Was it the current process that sent it? 0 (SEND_SIG_NOINFO) stands for "kill() by the current process", with which
- * the kernel also tells a process of its own broken pipe; 1 (SEND_SIG_PRIV) for the kernel.
+ * Was it the current process that sent it? 0 (SEND_SIG_NOINFO) stands for "kill() by the current process", which it is
+ * on newer kernels. But with it the kernel also tells a process of its own broken pipe, and of a file that is too large
+ * (SIGPIPE, SIGXFSZ). 1 (SEND_SIG_PRIV) is the kernel.
  */
-static __always_inline bool signal_is_from_current(uint64_t info, bool itself)
+static __always_inline bool signal_is_from_current(uint64_t info, uint32_t signal, bool itself)
 {
 	int code;
 
 	if (info <= 1)
-		return !info && !itself;
+		return !info && !(itself && (signal == 13 || signal == 25));
 	code = BPF_CORE_READ((struct kernel_siginfo *)info, si_code);
 	/* SI_USER, SI_QUEUE and SI_TKILL; timers and what is asynchronous come while somebody else runs. */
 	return code == 0 || code == -1 || code == -6;
@@ -114,7 +115,7 @@ int on_signal(uint64_t *ctx)
 	if (!stats)
 		return 0;
 	sent = &stats->sent;
-	if (!signal_is_from_current(ctx[1], own == tgid)) {
+	if (!signal_is_from_current(ctx[1], signal, own == tgid)) {
 		*sent = (struct signal_sent){.signal = signal};
 	} else if (own != tgid) {
 		*sent = (struct signal_sent){.signal = signal, .sender = own};
