@@ -194,11 +194,11 @@ static __always_inline void stack_runtime_forget(struct runtime_hashes *runtime)
 #endif
 
 /*
- * Walks the stack and returns the slot of its counters. A stack seen for the first time is sent to
- * user space once; only when that succeeded is its slot published, so no slot is without frames.
- * ABI_NO_SLOT when even the fallback has no room. After walk_begin(). Of a target of TARGET_INTERPRETED event->runtime has what it is
- * in, and what the thread remembers of its walks is not the slot, but the walk's hash: in one and the same C function may be any
- * function of theirs.
+ * Walks the stack and returns the slot of its counters. A new stack is sent to user space once;
+ * only then its slot is published, so no slot is without frames. ABI_NO_SLOT when even the fallback
+ * has no room. After walk_begin(). For a target of TARGET_INTERPRETED, event->runtime has the
+ * thread's place in these runtimes. The thread then remembers the walk's hash, not the slot: the
+ * same C functions may run any of their functions.
  */
 static __always_inline uint32_t stack_slot_walked(uint32_t flags, struct thread_state *thread,
 						  const struct target_info *target)

@@ -8,7 +8,7 @@
  */
 enum stack_end {
 	STACK_END_COMPLETE = 0, /* reached the thread's first frame */
-	STACK_END_TRUNCATED,	/* deeper than what is recorded */
+	STACK_END_TRUNCATED,	/* deeper than the recorded frames */
 	STACK_END_NO_ROWS,	/* code without unwind rows and no usable frame pointer */
 	STACK_END_NO_MAPPING,	/* pc in no known mapping */
 	STACK_END_READ_FAULT,	/* the stack could not be read */

@@ -6,13 +6,13 @@
 #include "bpf/types.h"
 
 /*
- * An argument of a USDT probe: where its note says that it is (user/target/usdt_notes.h). Registers are
- * 64-bit words of the kernel's struct pt_regs, in the order of <asm/ptrace.h>.
+ * An argument of a USDT probe, by its note (user/target/usdt_notes.h). Registers are 64-bit words
+ * of the kernel's struct pt_regs, in the order of <asm/ptrace.h>.
  */
 enum usdt_arg_kind {
 	USDT_CONSTANT = 1, /* `value` */
-	USDT_REGISTER,	   /* what is in `reg` */
-	USDT_MEMORY,	   /* what is at `reg` + (`index` << `shift`) + `value` */
+	USDT_REGISTER,	   /* the contents of `reg` */
+	USDT_MEMORY,	   /* the memory at `reg` + (`index` << `shift`) + `value` */
 };
 #define USDT_NO_REGISTER 0xff
 
@@ -27,7 +27,7 @@ struct usdt_arg {
 };
 _Static_assert(sizeof(struct usdt_arg) == 16, "ABI");
 
-/* Of one or several probes: a row of `usdt_specs`, whose number is their cookie. */
+/* For one or several probes: a row of `usdt_specs`, whose number is their cookie. */
 #define USDT_ARGS  3
 #define USDT_SPECS 256
 struct usdt_spec {
