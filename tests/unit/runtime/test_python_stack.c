@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/kinds.h"
+#include "bpf/stack_end.h"
 #include "user/base/util.h"
 #include "tests/unit/runtime/host.h"
 #include "user/runtime/python/python_rows.h"
