@@ -104,6 +104,20 @@ static void child_place(char *place, size_t size)
 		fclose(file);
 }
 
+/* A build of the kernel may have other functions inlined: user/process/frozen.c knows these, and variants of them. */
+static bool place_is_known(const char *place)
+{
+	static const char *const known[] = {"do_freezer_trap", "get_signal"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		size_t length = strlen(known[i]);
+
+		if (!strncmp(place, known[i], length) && (!place[length] || place[length] == '.'))
+			return true;
+	}
+	return false;
+}
+
 /* From a container with a control group namespace of its own, which the group is not in. */
 static void unseen(void **state)
 {
@@ -139,6 +153,12 @@ static void unseen(void **state)
 	}
 	print_message("frozen in %s\n", place);
 	assert_true(WIFEXITED(status));
+	if (!place_is_known(place)) {
+		/* What is not known is not taken for frozen. */
+		assert_int_equal(WEXITSTATUS(status), 2);
+		print_message("skipped: this kernel's threads are frozen in another function\n");
+		skip();
+	}
 	assert_int_equal(WEXITSTATUS(status), 12);
 	is_not_frozen();
 }
