@@ -121,8 +121,9 @@ static void run_begin(struct run *run)
 		.verbose = true, .show_older = true, .width = 80};
 	const struct exporter_format *format;
 
-	*run = (struct run){
-		.null = fopen("/dev/null", "w"), .trends = stack_trends_new(), .diff = diff_new()};
+	*run = (struct run){.null = fopen("/dev/null", "w"),
+			    .trends = stack_trends_new(),
+			    .diff = diff_new(BY_STACK, NULL)};
 	if (!run->null || !run->trends || !run->diff)
 		abort();
 	/* The recording itself is one of them: what was read must be fit to be written. */

@@ -2,6 +2,7 @@
 #include "user/analysis/diff.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +13,34 @@
 #include "user/base/hash.h"
 #include "user/base/util.h"
 
-/* One stack, by its names. */
+/* One stack, by its names, or one row. */
 struct entry {
 	char *key;
+	uint64_t largest; /* bytes of the stack whose names it has */
+	char *names;	  /* of a row: what its first stack would have for a key */
 	struct compared_stack stack;
 	UT_hash_handle hh;
 };
 
 struct diff {
+	enum site_by by;
+	struct site_rules rules;
 	struct entry *entries;
 	struct comparison comparison;
 	struct scopes_list old_scopes, new_scopes;
 	struct diff_accesses accesses;
 };
 
-struct diff *diff_new(void)
+struct diff *diff_new(enum site_by by, const struct site_rules *rules)
 {
-	return calloc(1, sizeof(struct diff));
+	struct diff *diff = calloc(1, sizeof(struct diff));
+
+	if (!diff)
+		return NULL;
+	diff->by = by;
+	if (rules)
+		diff->rules = *rules;
+	return diff;
 }
 
 void diff_free(struct diff *diff)
@@ -40,6 +52,7 @@ void diff_free(struct diff *diff)
 	HASH_ITER (hh, diff->entries, entry, next) {
 		HASH_DEL(diff->entries, entry);
 		free(entry->key);
+		free(entry->names);
 		free(entry);
 	}
 	free(diff->comparison.stacks);
@@ -51,7 +64,9 @@ void diff_free(struct diff *diff)
 	free(diff);
 }
 
-static char *diff_make_key(const struct stack *stack, const struct stack_notes *notes)
+/* Of the stack's names, or by the site alone where it is to be in a row. */
+static char *diff_make_key(const struct diff *diff, const struct stack *stack,
+			   const struct stack_notes *notes, bool in_row)
 {
 	char *key = NULL;
 	size_t len = 0;
@@ -59,7 +74,11 @@ static char *diff_make_key(const struct stack *stack, const struct stack_notes *
 
 	if (!out)
 		return NULL;
-	stack_key_put(out, notes->frames, notes->frame_count, stack->end);
+	if (in_row)
+		fprintf(out, "%" PRIx64,
+			site_row_id(notes->frames, notes->frame_count, diff->by, &diff->rules));
+	else
+		stack_key_put(out, notes->frames, notes->frame_count, stack->end);
 	if (close_memstream(out)) {
 		free(key);
 		return NULL;
@@ -67,11 +86,41 @@ static char *diff_make_key(const struct stack *stack, const struct stack_notes *
 	return key;
 }
 
+static struct stack diff_names_of(const struct stack *stack, const struct stack_notes *notes)
+{
+	return (struct stack){
+		.id = stack->id,
+		.truncated = stack->truncated,
+		.end = stack->end,
+		.frames = notes->frames,
+		.frame_count = notes->frame_count,
+	};
+}
+
+/* A stack of a row that is there: the row has the names of its largest one. */
+static int diff_note_names(const struct diff *diff, struct entry *entry, const struct stack *stack,
+			   const struct stack_notes *notes)
+{
+	_cleanup_free_ char *names = diff_make_key(diff, stack, notes, false);
+
+	if (!names)
+		return -ENOMEM;
+	if (!entry->names)
+		entry->names = TAKE_PTR(names);
+	else
+		entry->stack.several |= strcmp(entry->names, names) != 0;
+	if (stack->live.bytes > entry->largest) {
+		entry->largest = stack->live.bytes;
+		entry->stack.names = diff_names_of(stack, notes);
+	}
+	return 0;
+}
+
 /* Finds the entry of a stack's names, or makes it. */
 static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack,
-				    const struct stack_notes *notes)
+				    const struct stack_notes *notes, bool in_row)
 {
-	char *key = diff_make_key(stack, notes);
+	char *key = diff_make_key(diff, stack, notes, in_row);
 	struct entry *entry = NULL;
 
 	if (!key)
@@ -79,7 +128,7 @@ static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack
 	HASH_FIND_STR(diff->entries, key, entry);
 	if (entry) {
 		free(key);
-		return entry;
+		return in_row && diff_note_names(diff, entry, stack, notes) ? NULL : entry;
 	}
 	entry = calloc(1, sizeof(*entry));
 	if (!entry) {
@@ -87,16 +136,11 @@ static struct entry *diff_get_entry(struct diff *diff, const struct stack *stack
 		return NULL;
 	}
 	entry->key = key;
-	entry->stack.names = (struct stack){
-		.id = stack->id,
-		.truncated = stack->truncated,
-		.end = stack->end,
-		.frames = notes->frames,
-		.frame_count = notes->frame_count,
-	};
+	entry->stack.names = diff_names_of(stack, notes);
+	entry->largest = stack->live.bytes;
 	HASH_ADD_KEYPTR(hh, diff->entries, entry->key, strlen(entry->key), entry);
 	if (entry->hh.tbl)
-		return entry;
+		return in_row && diff_note_names(diff, entry, stack, notes) ? NULL : entry;
 	free(entry);
 	free(key);
 	return NULL;
@@ -181,7 +225,8 @@ int diff_add(struct diff *diff, const struct report *report, bool is_new)
 			amount_add(&side->suppressed, &stack->live);
 			continue;
 		}
-		entry = diff_get_entry(diff, stack, &report->notes[i]);
+		entry = diff_get_entry(diff, stack, &report->notes[i],
+				       diff->by != BY_STACK && !s->inspected);
 		if (!entry)
 			return -ENOMEM;
 		sum = is_new ? &entry->stack.now : &entry->stack.old;

@@ -12,10 +12,12 @@
 
 #include "user/model/comparison.h"
 #include "user/model/report.h"
+#include "user/model/site.h"
 
 struct diff;
 
-struct diff *diff_new(void);	   /* NULL when out of memory */
+/* Of rows of stacks where `by` is not BY_STACK; rules: NULL: none. NULL when out of memory. */
+struct diff *diff_new(enum site_by by, const struct site_rules *rules);
 void diff_free(struct diff *diff); /* with the comparison; NULL is fine */
 
 /*

@@ -20,6 +20,7 @@ static int diff_print(const struct replay_config *config, const struct compariso
 		.verbose = config->show.verbose,
 		.value = config->show.sort == RANK_COUNT ? EXPORT_LIVE_COUNT : EXPORT_LIVE_BYTES,
 		.sites = show_sites(&config->show),
+		.by = config->show.by,
 	};
 	FILE *out =
 		config->show.output ? caller_file_create(config->show.output, false, NULL) : stdout;
@@ -42,7 +43,8 @@ static int diff_moments(const struct replay_config *config, struct suppressions 
 			struct moment *old, struct moment *now)
 {
 	const struct comparison *c = NULL;
-	struct diff *diff = diff_new();
+	const struct site_rules sites = show_sites(&config->show);
+	struct diff *diff = diff_new(config->show.by, &sites);
 	int err = diff ? 0 : -ENOMEM;
 
 	err = err ?: moment_compare(old, &config->filter, s, diff, false);

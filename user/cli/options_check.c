@@ -418,6 +418,7 @@ int options_check_diff(struct options *options)
 	const struct option_values *values = &options->values;
 	const struct exporter_format *format = values->show.format;
 	char names[EXPORT_NAMES_MAX];
+	int err;
 
 	if (values->file_count < 1 || values->file_count > 2) {
 		log_error(
@@ -430,12 +431,20 @@ int options_check_diff(struct options *options)
 			  "FILE with --from and --to");
 		return -EINVAL;
 	}
+	if (values->show.by == BY_SCOPE) {
+		log_error("--by: diff has no rows by scope; leave it out");
+		return -EINVAL;
+	}
 	if (!export_can(format, EXPORT_COMPARISONS)) {
 		log_error("-f: diff has no format '%s'; give one of %s", format->name,
 			  export_names(names, EXPORT_COMPARISONS, ", "));
 		return -EINVAL;
 	}
-	return check_make_replay(options);
+	err = check_by(options);
+	/* Of two builds the same function has its lines elsewhere. */
+	if (!err && !OPTION_GIVEN(options, show.by))
+		options->values.show.by = BY_STACK;
+	return err ?: check_make_replay(options);
 }
 
 int options_check_survey(struct options *options)

@@ -11,6 +11,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/render.h"
+#include "user/export/row_label.h"
 #include "user/export/text_parts.h"
 
 static void compare_put_amount(FILE *out, const struct amount *amount)
@@ -96,6 +97,18 @@ static void compare_put_kind(FILE *out, const struct compared_stack *stack)
 	fputc('\n', out);
 }
 
+/* What a row's stacks have in common, above the frames of the largest one. */
+static void compare_put_row(FILE *out, const struct export_options *options,
+			    const struct compared_stack *stack)
+{
+	const struct stack_notes notes = {.frames = stack->names.frames,
+					  .frame_count = stack->names.frame_count};
+	char label[TEXT_FIT_MAX];
+
+	fprintf(out, "    %s: several stacks; the largest:\n",
+		site_label(label, options, &notes, 0, 0));
+}
+
 static void compare_put_stack(FILE *out, const struct export_options *options, size_t number,
 			      const struct compared_stack *stack, bool inspected)
 {
@@ -118,6 +131,8 @@ static void compare_put_stack(FILE *out, const struct export_options *options, s
 		compare_put_kind(out, stack);
 		return;
 	}
+	if (stack->several)
+		compare_put_row(out, options, stack);
 	text_frames(out, options, stack->names.frames, stack->names.frame_count,
 		    stack->names.truncated ? STACK_END_TRUNCATED : stack->names.end);
 }

@@ -38,7 +38,8 @@ static void compare_json_put_change(struct json *to, const struct amount *old,
 		       (int64_t)(now->count - old->count));
 }
 
-static void put_compared(struct json *to, const struct compared_stack *stack, bool verbose)
+static void put_compared(struct json *to, const struct export_options *options,
+			 const struct compared_stack *stack)
 {
 	json_object(to, NULL);
 	json_text(to, "change", change_name(compared_change(stack)));
@@ -47,7 +48,9 @@ static void put_compared(struct json *to, const struct compared_stack *stack, bo
 	compare_json_put_change(to, &stack->old, &stack->now);
 	json_bool(to, "truncated", stack->names.truncated);
 	json_text(to, "end", stack_end_name(stack->names.end));
-	json_put_frames(to, "frames", stack->names.frames, stack->names.frame_count, verbose);
+	json_put_frames(to, "frames", stack->names.frames, stack->names.frame_count,
+			options->verbose);
+	json_put_site(to, options, stack->names.frames, stack->names.frame_count);
 	json_end(to);
 }
 
@@ -100,7 +103,7 @@ int compare_json(FILE *out, const struct export_options *options, const struct c
 	/* From both ends: what grew most, and what shrank most. */
 	for (size_t i = 0; i < c->stack_count; i++) {
 		if (i < top || c->stack_count - i <= top)
-			put_compared(to, &c->stacks[i], options->verbose);
+			put_compared(to, options, &c->stacks[i]);
 	}
 	json_end(to);
 	return json_output_end(&output, out);

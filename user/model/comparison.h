@@ -6,6 +6,7 @@
 #ifndef MEMLEAKBPF_MODEL_COMPARISON_H
 #define MEMLEAKBPF_MODEL_COMPARISON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,8 @@ struct compared_stack {
 	/* frames and end of one of the stacks with these functions; its numbers mean nothing */
 	struct stack names;
 	struct amount old, now; /* live */
+	/* a row (--by) of stacks with different names: those are of the largest one */
+	bool several;
 };
 
 /* How much the calls of a function left behind, on either side. */

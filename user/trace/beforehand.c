@@ -9,6 +9,7 @@
 #include "user/kernel/feature_machine.h"
 #include "user/kernel/probe_event.h"
 #include "user/runtime/runtime.h"
+#include "user/trace/skeleton.h"
 #include "user/unwind/publish_first.h"
 
 /*

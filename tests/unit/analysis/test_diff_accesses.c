@@ -69,7 +69,7 @@ static void is(const struct compared_access *access, uint64_t old, uint64_t now,
 
 static void by_functions(void **state)
 {
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 
 	(void)state;
@@ -100,7 +100,7 @@ static void by_functions(void **state)
 static void by_mode(void **state)
 {
 	struct misuse freed = bad_by(loads, ACCESS_READ, 1);
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 
 	(void)state;
@@ -119,7 +119,7 @@ static void by_mode(void **state)
 /* Of what a process did at its end it may not be known. */
 static void by_unknown_mode(void **state)
 {
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 
 	(void)state;
@@ -140,7 +140,7 @@ static void left_out(void **state)
 {
 	struct misuse list[2] = {bad_by(loads, ACCESS_READ, 1), bad_by(stores, ACCESS_READ, 2)};
 	struct snapshot s = {.pid = 1, .guard.lost = 7};
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 
 	(void)state;
@@ -162,7 +162,7 @@ static void replaced(void **state)
 	struct stack stack = {.id = 1, .live = {10, 1}};
 	struct misuse bad = bad_by(loads, ACCESS_READ, 1);
 	struct snapshot s = {.pid = 1, .execed = true, .stacks = &stack, .stack_count = 1};
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 
 	(void)state;

@@ -312,7 +312,7 @@ static void comparisons(void **state)
 			memcpy(c.now.comm, h.snapshot.comm, sizeof(c.now.comm));
 			c.old.pid = c.now.pid = 12;
 			c.old.guarded = c.now.guarded = true;
-			stack = (struct compared_stack){h.stack, {1, 1}, {100, 1}};
+			stack = (struct compared_stack){h.stack, {1, 1}, {100, 1}, true};
 			scope = (struct compared_scope){h.scope.function, h.scope.tag, &h.scope,
 							&h.scope};
 			access = (struct compared_access){h.bad_access, 0, 1};

@@ -16,9 +16,65 @@
 
 static const struct export_options plain;
 
+/* Two stacks of one site, one of which grows and one shrinks; rebuilt, it is the same row. */
+static void rows(void **state)
+{
+	static const struct frame other = {.function = "Cart::load()", .module = "shop"};
+	const struct frame *const by_other[] = {&sample_malloc, &sample_caller, &other};
+	struct frame moved = sample_caller;
+	const struct frame *const rebuilt[] = {&sample_malloc, &sample_inlined, &moved};
+	struct stack older[2] = {sample_stacks[0], sample_stacks[0]}, later[2];
+	struct snapshot old = sample_snapshot(), now = old;
+	struct diff *diff = diff_new(BY_FUNCTION, NULL), *alone = diff_new(BY_FUNCTION, NULL);
+	struct report *before, *after;
+	const struct comparison *c;
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	(void)state;
+	moved.line = 50;
+	older[1].id = 1;
+	older[1].frames = by_other;
+	older[1].live = (struct amount){5000, 5};
+	memcpy(later, older, sizeof(later));
+	later[0].frames = rebuilt;
+	later[0].id = 2;
+	later[0].live.bytes += 1000;
+	later[1].live.bytes -= 300;
+	old.stacks = older;
+	now.stacks = later;
+	old.stack_count = now.stack_count = 2;
+	before = report_borrow(&old);
+	after = report_borrow(&now);
+	assert_int_equal(diff_add(diff, before, false), 0);
+	assert_int_equal(diff_add(diff, after, true), 0);
+	c = diff_finish(diff, false);
+	assert_int_equal(c->stack_count, 1);
+	assert_true(c->stacks[0].several);
+	assert_int_equal(c->stacks[0].old.bytes, older[0].live.bytes + older[1].live.bytes);
+	assert_int_equal(c->stacks[0].now.bytes - c->stacks[0].old.bytes, 700);
+	out = open_memstream(&text, &len);
+	assert_int_equal(compare_text(out, &plain, c, 10), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "    Cart::add(..)  cart.cc:50: several stacks; the largest:\n"
+				     "    malloc"));
+	/* The same names, and other addresses: one stack. */
+	old.stack_count = now.stack_count = 1;
+	assert_int_equal(diff_add(alone, before, false), 0);
+	assert_int_equal(diff_add(alone, after, true), 0);
+	c = diff_finish(alone, false);
+	assert_int_equal(c->stack_count, 1);
+	assert_false(c->stacks[0].several);
+	report_drop(before);
+	report_drop(after);
+	diff_free(diff);
+	diff_free(alone);
+}
+
 static void compared(void **state)
 {
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	struct stack later[SAMPLE_STACKS];
 	struct snapshot old = sample_snapshot(), now = old;
 	struct report *before, *after;
@@ -81,7 +137,7 @@ static void scripts(void **state)
 	const struct frame *const frames[] = {&here, &lower, &there, &native};
 	struct stack stacks[ARRAY_SIZE(frames)] = {{0}};
 	struct snapshot s = sample_snapshot();
-	struct diff *diff = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL);
 	const struct comparison *c;
 	struct report *report;
 
@@ -134,7 +190,7 @@ static void accesses(void **state)
 				 a_bad_access(MISUSE_UNDERFLOW, ACCESS_WRITE, 2)};
 	struct snapshot old = sample_snapshot(), now = old, none = old;
 	_cleanup_free_ char *text = NULL, *few = NULL, *json = NULL, *one = NULL;
-	struct diff *diff = diff_new(), *unguarded = diff_new();
+	struct diff *diff = diff_new(BY_STACK, NULL), *unguarded = diff_new(BY_STACK, NULL);
 	const struct export_options verbose = {.verbose = true};
 	struct report *reports[3];
 	const struct comparison *c;
@@ -180,8 +236,8 @@ static void accesses(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(compared), cmocka_unit_test(scripts),
-					   cmocka_unit_test(accesses)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(compared), cmocka_unit_test(rows),
+					   cmocka_unit_test(scripts), cmocka_unit_test(accesses)};
 
 	/* Golden texts hold times of day. */
 	setenv("TZ", "UTC", 1);
