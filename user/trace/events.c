@@ -234,7 +234,7 @@ static void event_handle_exit(struct trace *trace, const struct process_event *e
 		return;
 	target_tell_untraced(trace, target);
 	target->end_anon = (uint64_t)event->anon_pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	target_ends_note(target, event->end, &slots_stats(trace, target->id)->sent);
+	target_ends_note(target, event->end, &slots_stats(trace->slots, target->id)->sent);
 	target_count_unseen(trace, target);
 	target_tell_filtered(target, (int)(event->end & 0xffff));
 	target_end(trace, target, TARGET_EXITED);
@@ -255,7 +255,7 @@ static void event_handle_leave(struct trace *trace, const struct process_event *
 	struct target *target = target_by_id(trace, event->header.target_id);
 
 	if (target && target->stage == TARGET_TRACED && hold && trace->callbacks.leaving) {
-		target_ends_note(target, event->end, &slots_stats(trace, target->id)->sent);
+		target_ends_note(target, event->end, &slots_stats(trace->slots, target->id)->sent);
 		target->hold = hold;
 		trace->callbacks.leaving(trace->callbacks.ctx, target);
 		hold = target->hold;

@@ -8,6 +8,7 @@
 #ifndef MEMLEAKBPF_TRACE_GROWTH_H
 #define MEMLEAKBPF_TRACE_GROWTH_H
 
+#include "user/model/memory_growth.h"
 #include "user/trace/growth_maps.h"
 #include "user/trace/target.h"
 
