@@ -448,7 +448,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 		s->ages_unread = reader_live_blocks(trace);
 	reader_fill_losses(s, trace, target->id);
 	if (!trace->options.old)
-		reader_tell_walks(s, slots_stats(trace, target->id));
+		reader_tell_walks(s, slots_stats(trace->slots, target->id));
 	target_add_lost(target, s->lost);
 	if (bad_frees_read(trace, s))
 		log_error("no memory for the list of bad frees");
