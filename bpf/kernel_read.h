@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Members of the kernel's structures. Copying them (bpf_probe_read_kernel()) is what the verifier goes
- * through fastest: each load of a pointer through a typed one has it look for names among all of the
- * kernel's types. A kernel locked down for confidentiality refuses the copy, and allows typed loads.
+ * Members of the kernel's structures. Copies of them (bpf_probe_read_kernel()) take the verifier least
+ * time. For each load of a pointer through a typed one it looks for names among all of the kernel's
+ * types. A kernel locked down for confidentiality refuses the copy, and allows typed loads.
  */
 #ifndef MEMLEAKBPF_BPF_KERNEL_READ_H
 #define MEMLEAKBPF_BPF_KERNEL_READ_H

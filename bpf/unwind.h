@@ -80,8 +80,8 @@ struct unwind_kept {
 
 /*
  * The trails of a thread. The room for words is filled round and round, whichever trail they belong
- * to: as most walks read a few words only, it holds several times more of them than if each had
- * room for the longest. Whose words have been written over since is forgotten. Starts as all zeros.
+ * to. Most walks read few words, so it holds several times more of them than if each had room for
+ * the longest. A trail whose words have been written over is forgotten. Starts as all zeros.
  */
 struct unwind_trails {
 	uint64_t used; /* words written so far */

@@ -3,16 +3,15 @@
  * Stacks that a thread has walked before. A program allocates in the same places again and again,
  * mostly with the same callers; then no lookup is needed.
  *
- * This never gives a wrong stack. A walk is computed from the registers it begins with, the words
- * of stack that it reads, and the tables; a trail holds the former two whole, and the generation of
- * the latter. It is taken only when a walk from here would read the same words at the same
- * addresses, one by one: then each step would do what it did. Equal return addresses alone, or
+ * This never gives a wrong stack. A walk is computed from its first registers, the words of stack
+ * that it reads, and the tables. A trail holds these registers and words whole, and the tables'
+ * generation. It is taken only when a walk from here would read the same words at the same
+ * addresses, one by one. Then each step would do the same again. Equal return addresses alone, or
  * equal stack pointers, prove nothing, as two callers with frames of one size have the same. Walks
  * that looked at anything else (code, the kernel's mappings) leave no trail.
  *
- * Which trail to compare with: first the one that came after the last one when that was taken
- * before, which is right for half to nine tenths of all walks; then those whose walk began at the
- * same place, with the same stack pointer and return address. A program that allocates through a
+ * A walk is compared first with the trail that followed the last one the time before. That is right
+ * for half to nine tenths of all walks. Next come the trails whose walk began at the same place, with the same stack pointer and return address. A program that allocates through a
  * function of its own (zmalloc, operator new) has many of these, which differ further up.
  */
 #ifndef MEMLEAKBPF_BPF_UNWIND_TRAIL_H
@@ -103,8 +102,8 @@ UNWIND_TRAIL_FUNCTION int unwind_follows(struct unwind_state *state, struct unwi
 }
 
 /*
- * Names the set of trails that a walk from here belongs to, by the call that it begins with: its
- * place, stack pointer and return address. Never 0.
+ * Names the set of trails of a walk from here, by the call at its beginning: place, stack pointer
+ * and return address. Never 0.
  */
 static __always_inline uint64_t unwind_trail_key(struct unwind_state *state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Single uprobes by events that are made in tracefs. Kernels since the repair of CVE-2025-38466 have
- * the uprobe source of perf events for CAP_SYS_ADMIN only; an event of tracefs takes CAP_PERFMON, and
- * the right to write uprobe_events. Its name stays behind where we are killed, without a probe.
+ * the uprobe source of perf events for CAP_SYS_ADMIN only. An event of tracefs takes CAP_PERFMON, and
+ * the right to write uprobe_events. Its name stays behind if we are killed, without a probe.
  */
 #ifndef MEMLEAKBPF_KERNEL_PROBE_EVENT_H
 #define MEMLEAKBPF_KERNEL_PROBE_EVENT_H

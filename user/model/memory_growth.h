@@ -27,8 +27,8 @@ struct growth {
 	char *where;
 	bool mmap_traced; /* --mmap: mappings count as blocks */
 	/*
-	 * bytes by which its addresses are more than at the attach (of a program that was traced from its
-	 * start: at the first snapshot), and of these in memory or swapped out; both 0 where that is usual
+	 * growth of its addresses since the attach in bytes, and the part in memory or swapped out. For a
+	 * program traced from its start: since the first snapshot. Both 0 where that is usual
 	 * (growth_of_space())
 	 */
 	uint64_t space, space_resident;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a program does with blocks that it must not do: wrong frees (--check-frees), and touches of
- * what is no part of a block or of one that has been freed (--guard, docs/guard.md). All of one kind
- * with the same stacks are one.
+ * A program's misuses of blocks: wrong frees (--check-frees), and touches outside of a block or of a
+ * freed one (--guard, docs/guard.md). All of one kind with the same stacks are one.
  */
 #ifndef MEMLEAKBPF_MODEL_MISUSE_H
 #define MEMLEAKBPF_MODEL_MISUSE_H

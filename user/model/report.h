@@ -41,8 +41,8 @@ struct report_rows {
 	/* a "stack" for each: the sums of its stacks, and the frames of the largest of them; owned */
 	struct report *sums;
 	/*
-	 * places in the report's stacks, row by row, the largest of each row first; those of row i are
-	 * from begins[i] on, and end before begins[i + 1]. Owned
+	 * places in the report's stacks, row by row, the largest of each row first. Those of row i
+	 * begin at begins[i] and end before begins[i + 1]. Owned
 	 */
 	size_t *members, *begins;
 };

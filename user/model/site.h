@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * "The site": the one frame that stands for its stack, wherever people read (text, HTML, JSON, the
- * survey, top, diff, where blocks that hold others are from). It is the innermost frame that is the
+ * "The site": the one frame that stands for its stack, wherever people read. That is text, HTML, JSON,
+ * the survey, top, diff, and the origin of blocks that hold others. It is the innermost frame that is the
  * program's own.
  */
 #ifndef MEMLEAKBPF_MODEL_SITE_H
