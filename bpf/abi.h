@@ -166,8 +166,7 @@ struct target_stats {
 	struct signal_sent sent;
 	uint64_t lost[LOST_CAUSES];
 };
-_Static_assert(sizeof(struct target_stats) ==
-		       8 * (10 + LOST_CAUSES) + sizeof(struct signal_sent),
+_Static_assert(sizeof(struct target_stats) == 8 * (10 + LOST_CAUSES) + sizeof(struct signal_sent),
 	       "ABI");
 
 struct live_key {

@@ -102,8 +102,8 @@ struct shared {
 	uint64_t tool_task;
 	/* User space has handled all events up to then. */
 	uint64_t handled_ns;
-	uint64_t waited_ns; /* when a program last waited in vain for user space */
-	uint64_t worked_ns; /* when user space handled something last */
+	uint64_t waited_ns;	/* when a program last waited in vain for user space */
+	uint64_t worked_ns;	/* when user space handled something last */
 	uint64_t worked_cpu_ns; /* the processor time that its thread had used by then */
 	/* user space does work that waits for running programs to end: none is to wait */
 	uint32_t hands_full;

@@ -8,7 +8,7 @@
 #define MEMLEAKBPF_BPF_KINDS_H
 
 #include "bpf/alloc_family.h"
-#include "bpf/languages.h"
+#include "bpf/language.h"
 
 /* A free that is wrong. One row of `bad_frees` for all of a kind with the same stacks. */
 enum bad_free_kind {

@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_BPF_LOST_CAUSE_H
 #define MEMLEAKBPF_BPF_LOST_CAUSE_H
 
-#include "bpf/languages.h"
+#include "bpf/language.h"
 
 #define LOST_ENUMERATOR(constant, name, text) LOST_##constant,
 

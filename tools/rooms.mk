@@ -16,17 +16,17 @@ room_target := base process kernel
 room_probe := base process kernel target
 room_patch := base model process kernel freeze gate guard target probe
 room_unwind := base process kernel target
-room_runtime := base model process kernel freeze gate heap target
 room_symbol := base model process kernel
 room_stacks := base model process kernel heap target symbol
 room_figures := base model stacks
 room_scopes := base model process target probe symbol stacks
+room_runtime := base model process kernel freeze gate heap target symbol stacks
 room_corefile := base model process kernel symbol
 room_analysis := base model
 room_inspect := base model process kernel freeze heap symbol corefile analysis
 room_recording := base model
 room_export := base model recording
-room_trace := base model process kernel freeze gate guard heap target runtime probe patch unwind symbol stacks figures scopes
+room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes runtime
 room_session := $(room_trace) corefile analysis inspect recording export trace
 room_survey := $(room_session) session
 room_live := $(room_survey) survey
@@ -37,7 +37,7 @@ room_cli := $(room_live) live
 files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
 files_with_skeletons := user/trace/ user/survey/survey_reader
 rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace survey cli
-bpf_for_all := bpf/alloc_family.h bpf/languages.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
+bpf_for_all := bpf/alloc_family.h bpf/language.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.
-objects_at_most := user/base/log.h=150 bpf/abi.h=110 bpf/kinds.h=130 bpf/lost_cause.h=140 bpf/alloc_op.h=80
+objects_at_most := user/base/log.h=150 bpf/abi.h=115 bpf/kinds.h=130 bpf/lost_cause.h=140 bpf/alloc_op.h=80

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 struct report *report_begin(struct snapshot *snapshot)
 {
 	struct report *r = calloc(1, sizeof(*r));

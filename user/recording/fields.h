@@ -91,7 +91,7 @@ struct field {
 #define FIELD_CHARS(n, type, member) FIELD_ROW(n, CHARS, FIELD_AT(type, member))
 #define FIELD_CHARS_IF_ANY(n, type, member) \
 	FIELD_ROW(n, CHARS, .if_any = true, FIELD_AT(type, member))
-#define FIELD_LIST(n, type, member)  FIELD_ROW(n, LIST, FIELD_AT(type, member))
+#define FIELD_LIST(n, type, member) FIELD_ROW(n, LIST, FIELD_AT(type, member))
 #define FIELD_LIST_IF_ANY(n, type, member) \
 	FIELD_ROW(n, LIST, .if_any = true, FIELD_AT(type, member))
 #define FIELD_LOST(n, type, member) FIELD_ROW(n, LOST, FIELD_AT(type, member))

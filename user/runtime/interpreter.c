@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/log.h"
 #include "user/runtime/runtime_libc.h"
 #include "user/runtime/runtime_rows.h"
 

@@ -6,7 +6,7 @@
 #ifndef MEMLEAKBPF_RUNTIME_INTERPRETER_H
 #define MEMLEAKBPF_RUNTIME_INTERPRETER_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/runtime/interpreter_stack.h"
 #include "user/runtime/runtime_codes.h"
 #include "user/runtime/runtime_ops.h"

@@ -6,7 +6,6 @@
 #include "bpf/runtime/runtime_abi.h"
 #include "user/runtime/runtime_range.h"
 #include "user/runtime/runtime_ops.h"
-#include "user/stacks/stacks.h"
 
 /* What is known of where a call of the language's stands among those of C. */
 struct interpreter_place {

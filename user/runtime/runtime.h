@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "bpf/kinds.h"
+#include "bpf/language.h"
 #include "user/process/object.h"
 
 /* By what it exports; Go by its sections. */

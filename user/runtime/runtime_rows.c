@@ -6,6 +6,8 @@
 
 #include <bpf/bpf.h>
 
+#include "user/base/log.h"
+
 const struct image_range *runtime_rows_find(const struct runtimes *runtimes,
 					    const struct runtime_target *target,
 					    enum runtime runtime, uint64_t *bias)

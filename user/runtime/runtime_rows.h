@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_RUNTIME_RUNTIME_ROWS_H
 #define MEMLEAKBPF_RUNTIME_RUNTIME_ROWS_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/runtime/runtime_ops.h"
 
 /* Why there are no frames where the programs are not loaded. */

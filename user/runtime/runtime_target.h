@@ -18,7 +18,7 @@
 #include "user/runtime/runtime_chains.h"
 #include "user/runtime/runtime_heaps.h"
 #include "user/runtime/runtime_object.h"
-#include "user/runtime/stack_draft.h"
+#include "user/stacks/stack_draft.h"
 #include "user/target/image.h"
 
 /* What a trace is here. Given once; `ctx` is for the functions. */

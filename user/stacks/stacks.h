@@ -13,7 +13,7 @@
 
 #include "bpf/abi.h"
 #include "user/model/frame.h"
-#include "user/runtime/stack_draft.h"
+#include "user/stacks/stack_draft.h"
 #include "user/symbol/symbol.h"
 
 struct stack_table;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/alloc_op.h"
-#include "bpf/kinds.h"
+#include "bpf/alloc_family.h"
 
 struct alloc_fn {
 	/* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */

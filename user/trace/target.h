@@ -74,10 +74,11 @@ struct target {
 	char refusal[REASON_MAX];  /* target_refusal() */
 	struct patched *patched;   /* its gates and guards: target_patched() */
 	bool variables_told;	   /* trace_name_tls() has said that its time was over */
-	uint64_t bad_accesses[MISUSE_GUARDED_KINDS]; /* of each kind, at the last trace_sum_live() */
-	uint64_t live_bytes;			 /* trace_sum_live() */
-	double live_variance;			 /* of that */
-	bool layered;				 /* has several allocators */
+	uint64_t
+		bad_accesses[MISUSE_GUARDED_KINDS]; /* of each kind, at the last trace_sum_live() */
+	uint64_t live_bytes;			    /* trace_sum_live() */
+	double live_variance;			    /* of that */
+	bool layered;				    /* has several allocators */
 	bool tells;	 /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late; /* it could, but its functions had been traced already */
 	bool has_names;	 /* the symbolizer knows the process */

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_RUNTIME_TARGET_PYTHON_H
 #define MEMLEAKBPF_RUNTIME_TARGET_PYTHON_H
 
-#include "user/base/log.h"
+#include "user/base/reason.h"
 #include "user/runtime/python/cpython.h"
 #include "user/runtime/python/python_names.h"
 

@@ -10,7 +10,6 @@
 #include "user/runtime/runtime_text.h"
 #include "user/runtime/target_memory.h"
 #include "user/runtime/v8/target_v8.h"
-#include "user/stacks/stacks.h"
 
 /* Of a target. A name takes some 200 bytes, once; a script four bytes a line. */
 #define FUNCTIONS_MAX 500000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/runtime/stack_draft.h"
+#include "user/stacks/stack_draft.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A stack as it is being made: what the walk has found, and where languages put their functions. */
-#ifndef MEMLEAKBPF_RUNTIME_STACK_DRAFT_H
-#define MEMLEAKBPF_RUNTIME_STACK_DRAFT_H
+#ifndef MEMLEAKBPF_STACKS_STACK_DRAFT_H
+#define MEMLEAKBPF_STACKS_STACK_DRAFT_H
 
 #include <stddef.h>
 #include <stdint.h>

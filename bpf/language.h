@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The languages that memleakbpf knows runtimes of. */
-#ifndef MEMLEAKBPF_BPF_LANGUAGES_H
-#define MEMLEAKBPF_BPF_LANGUAGES_H
+#ifndef MEMLEAKBPF_BPF_LANGUAGE_H
+#define MEMLEAKBPF_BPF_LANGUAGE_H
 
 /*
  * The languages whose functions stacks have: X(constant, name, what people call it). The maps and
