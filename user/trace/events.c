@@ -30,6 +30,7 @@
 #include "user/trace/target_probes.h"
 #include "user/trace/target_runtimes.h"
 #include "user/trace/work.h"
+#include "user/unwind/publish.h"
 
 static void event_attach_new_objects(struct trace *trace, struct target *target)
 {
