@@ -45,7 +45,7 @@ static void all_tables(void (*look)(const struct field *table))
 			each_table(table, look);
 		tables += table != NULL;
 	}
-	assert_int_equal(tables, 16);
+	assert_int_equal(tables, 17);
 	each_table(recording_verdict_fields, look);
 }
 
