@@ -73,7 +73,7 @@ static void once_for_each_row(void **state)
 			.wait_loaded = true,
 			.task_storage = true,
 			.ages = true,
-			.task_storage = true,
+			.managed_now = true,
 		};
 
 		assert_true(*rows[i].what && *rows[i].purpose);
