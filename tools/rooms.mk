@@ -26,9 +26,10 @@ room_analysis := base model
 room_inspect := base model process kernel freeze heap symbol corefile analysis
 room_recording := base model
 room_export := base model recording
+room_serve := base model process kernel recording export
 room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes runtime
 room_session := $(room_trace) corefile analysis inspect recording export trace
-room_survey := $(room_session) session
+room_survey := $(room_session) session serve
 room_live := $(room_survey) survey
 room_cli := $(room_live) live
 

@@ -8,7 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/cli/commands.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 #include "user/session/moment.h"
 #include "user/session/output.h"
 #include "user/session/suppressions.h"

@@ -16,7 +16,7 @@
 #include "user/kernel/privilege.h"
 #include "user/kernel/traceable.h"
 #include "user/process/proc.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 #include "user/session/inspected_frames.h"
 #include "user/session/looks.h"
 #include "user/session/loop_events.h"

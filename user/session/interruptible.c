@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "user/base/util.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 

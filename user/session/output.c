@@ -11,7 +11,7 @@
 
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 #include "user/session/interruptible.h"
 
 struct output {

@@ -8,7 +8,7 @@
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 
 /* So many processes are named in a message when none of them is wanted. */
 #define SOURCE_PASSED_MAX 8

@@ -7,7 +7,7 @@
 #include "user/analysis/inlined_operators.h"
 #include "user/analysis/leaks.h"
 #include "user/base/log.h"
-#include "user/session/caller_file.h"
+#include "user/kernel/caller_file.h"
 
 static int suppress_read(struct suppressions *s, const char *path)
 {

@@ -6,7 +6,7 @@
 #include "user/model/report.h"
 #include "user/survey/history.h"
 #include "user/survey/keep_entry.h"
-#include "user/survey/kept_process.h"
+#include "user/serve/kept_process.h"
 
 /* Fills in kept->build_id, of a process that has a target now. */
 void keep_asked_note_build_id(struct kept *kept);

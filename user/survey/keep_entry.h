@@ -11,7 +11,7 @@
 #include "user/base/hash.h"
 #include "user/base/reason.h"
 #include "user/model/process_sample.h"
-#include "user/survey/shares.h"
+#include "user/serve/shares.h"
 #include "user/trace/trace.h"
 
 #define KEEP_BUILD_ID_MAX 64 /* bytes */

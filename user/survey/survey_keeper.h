@@ -15,7 +15,7 @@
 #include "user/model/report.h"
 #include "user/survey/history.h"
 #include "user/survey/keep_ends.h"
-#include "user/survey/kept_process.h"
+#include "user/serve/kept_process.h"
 #include "user/survey/survey.h"
 #include "user/survey/survey_scope.h"
 

@@ -8,7 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/survey/profiles_token.h"
+#include "user/serve/profiles_token.h"
 
 enum { FOR_METRICS, FOR_PROFILES };
 

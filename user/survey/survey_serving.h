@@ -3,10 +3,10 @@
 #ifndef MEMLEAKBPF_SURVEY_SURVEY_SERVING_H
 #define MEMLEAKBPF_SURVEY_SURVEY_SERVING_H
 
-#include "user/survey/http_server.h"
-#include "user/survey/metrics_server.h"
-#include "user/survey/profile_maker.h"
-#include "user/survey/profiles_server.h"
+#include "user/serve/http_server.h"
+#include "user/serve/metrics_server.h"
+#include "user/serve/profile_maker.h"
+#include "user/serve/profiles_server.h"
 #include "user/survey/survey.h"
 
 struct survey_serving {
