@@ -113,7 +113,7 @@ outlived() { # N
 	SNAP=$OUT
 	figures_same
 	"$ROOT/tests/tools/schema.py" snapshot "$D/run.out" || fail 'not as the schema has it'
-	run_tool report "$D/figures.mlb" -T 1 --sort temporary -v
+	run_tool report "$D/figures.mlb" -T 1 --sort temporary -v --by stack
 	[[ $OUT == *'temporary: 976.6 KiB in 200 blocks, 100.0 % of its allocations'* && $OUT == *' in the median, 99 % after '*'(200 blocks)'* ]] || fail "$OUT"
 	# A trace without them has none.
 	run_tool -f json -T 1000 --sort alloc -- "$TARGETS/figures" 'all 2'
