@@ -230,8 +230,9 @@ int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 	/* The library's constructors write them, which a look amid its loading may come before. */
 	if (!at.stride || !at.types_stride)
 		return -EAGAIN;
+	/* The loader maps the whole file first: other bytes stand there until its data is in place. */
 	if (at.stride > LAYOUT_STRIDE || at.types_stride > LAYOUT_STRIDE)
-		return refuse(reason, -ENOTSUP, "its tables have no form that is known");
+		return refuse(reason, -EAGAIN, "its tables have no form that is known");
 	layout_fields(memory, &at, out);
 	layout_sizes(memory, &at, out);
 	/* They are relocated as the library is loaded: nothing of them is right before. */

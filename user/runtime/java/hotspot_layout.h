@@ -47,7 +47,10 @@ struct hotspot_layout {
 	uint64_t block_size, const_size, pool_size, pc_size, flag_size;
 };
 
-/* 0, -EAGAIN: the process has not got so far that its tables can be read, or -ENOTSUP with the reason. */
+/*
+ * 0, -EAGAIN: the process has not got so far that its tables can be read (with a reason where other bytes stand in their
+ * place), or -ENOTSUP with the reason.
+ */
 int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 			const struct hotspot_memory *memory, struct hotspot_layout *out,
 			char reason[static REASON_MAX]);

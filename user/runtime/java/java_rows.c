@@ -97,15 +97,18 @@ static int java_await_row(struct runtime_target *target, const struct image_rang
 {
 	const struct timespec pause = {.tv_nsec = ROW_PAUSE_NS};
 	struct target_java *java = java_of(target);
+	bool looked_before = java->awaited;
 	int err = java_read_row(target, range, row, reason);
 
 	for (unsigned i = 0;
 	     i < ROW_PAUSES && err == -EAGAIN && !java->has_layout && !java->awaited; i++) {
 		nanosleep(&pause, NULL);
+		*reason = '\0';
 		err = java_read_row(target, range, row, reason);
 	}
 	java->awaited = true;
-	return err;
+	/* The next look comes with a later mapping or snapshot: the library is whole by then. */
+	return err == -EAGAIN && *reason && looked_before ? -ENOTSUP : err;
 }
 
 static void java_enter_row(struct runtimes *runtimes, struct runtime_target *target,
