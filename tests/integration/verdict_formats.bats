@@ -92,7 +92,7 @@ classes_of_perfetto() {
 live_of() {
 	case $1 in
 	json) jq -r 'select(.final) | [.stacks[].live.bytes] | add // 0' "$2" ;;
-	text) awk '/^#/ { for (i = 2; i < NF; i++) if ($i ~ /^\(.*[0-9]$/ && $(i + 1) == "B)") { gsub(/[(,]/, "", $i); print $i; next } print $2 }' "$2" | awk '{ s += $1 } END { printf "%.0f\n", s }' ;;
+	text) awk '/^#/ { sub(/ .* lost with what hangs on it:/, ""); for (i = 2; i < NF; i++) if ($i ~ /^\(.*[0-9]$/ && $(i + 1) == "B)") { gsub(/[(,]/, "", $i); print $i; next } print $2 }' "$2" | awk '{ s += $1 } END { printf "%.0f\n", s }' ;;
 	folded) awk '{ s += $NF } END { printf "%.0f\n", s }' "$2" ;;
 	pprof) pprof_total "$2" inuse_space ;;
 	android) awk '$1 == "z" { s += $4 * $6 } END { printf "%.0f\n", s }' "$2" ;;
@@ -149,12 +149,18 @@ $ours"
 	done
 }
 
+# Text has stacks of what only hangs on lost blocks with -v alone.
+as_much() {
+	[[ $1 != text ]] || echo -v
+}
+
 # hides_alike OPTION…: all formats have as much of the recording left as JSON.
 hides_alike() {
 	local format ours=''
 
 	for format in $(formats); do
-		"$TOOL" report "$D/rec" -T 100000 -f "$format" -o "$D/as.$format" "$@" || fail "$format"
+		# shellcheck disable=SC2046 # one word, or none
+		"$TOOL" report "$D/rec" -T 100000 -f "$format" $(as_much "$format") -o "$D/as.$format" "$@" || fail "$format"
 		LEFT=$(live_of "$format" "$D/as.$format")
 		[[ -n $ours ]] || ours=$LEFT
 		[[ $LEFT -eq $ours ]] || fail "$*: $format has $LEFT bytes, json $ours"
@@ -193,7 +199,8 @@ hides_alike() {
 	judged_recording
 	printf 'leak:lost_huge\n' >"$D/supp"
 	for format in $(formats); do
-		judged_into "$D/as.$format" --leak-only --suppressions "$D/supp" -T 100000 -f "$format"
+		# shellcheck disable=SC2046
+		judged_into "$D/as.$format" --leak-only --suppressions "$D/supp" -T 100000 -f "$format" $(as_much "$format")
 		left=$(live_of "$format" "$D/as.$format")
 		[[ -n $ours ]] || ours=$left
 		[[ $left -eq $ours && $left -gt 0 ]] || fail "$format has $left bytes, json $ours"
@@ -206,4 +213,25 @@ hides_alike() {
 	"$TOOL" record -i 1h -o "$D/rec" -- "$TARGETS/verdict_heap" </dev/null >"$D/truth" 2>"$D/tool.err" || fail 'record'
 	run_tool report "$D/rec" --leak-only
 	[[ $OUT == *'without a verdict nobody knows'* && $OUT == *'#1 '* ]] || fail "$OUT"
+}
+
+@test "a lost handle: its stack comes first, with what hangs on it, and hides the rest" {
+	local lost kept stacks
+
+	echo | timeout "$DEADLINE" "$TOOL" record -o "$D/rec" --verdict --max-pause 1m -- "$TARGETS/lost_handle.nofp" >"$D/truth" 2>"$D/tool.err" 3>&- ||
+		fail "status $?: $(<"$D/tool.err")"
+	read -r lost kept <"$D/truth"
+	"$TOOL" report "$D/rec" -f json -T 100 -o "$D/as.json" || fail 'json'
+	stacks=$(jq -c 'select(.final) | [.stacks[] | select(.verdict.reachable.count == 0)] |
+		[(.[0] | .verdict.definite.bytes, .kept.bytes, any(.frames[]; .function | startswith("forget"))),
+		 (.[1:] | all(.hangs.bytes == .live.bytes), (map(.hangs.bytes) | add), length)]' "$D/as.json")
+	[[ $stacks == "[$lost,$kept,true,true,$kept,13]" ]] || fail "lost $lost, kept $kept: $stacks"
+	"$TOOL" report "$D/rec" >"$D/text" || fail 'text'
+	grep -Eq "^#1  1\\.6 MiB lost with what hangs on it: .*\\(1,600 B\\) in 100 blocks" "$D/text" || fail "$(<"$D/text")"
+	grep -q '^13 stacks of what hangs on lost blocks are not shown' "$D/text" || fail "$(<"$D/text")"
+	! grep -q 'make_part' "$D/text" || fail "$(<"$D/text")"
+	"$TOOL" report "$D/rec" -v -T 100 >"$D/text" || fail 'text'
+	grep -q 'make_part' "$D/text" || fail "$(<"$D/text")"
+	"$TOOL" report "$D/rec" --short >"$D/text" || fail 'short'
+	grep -Eq '^#1 +1\.6 KiB +100 +[^ ]+ +1\.6 MiB  forget\(\)' "$D/text" || fail "$(<"$D/text")"
 }

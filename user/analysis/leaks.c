@@ -31,6 +31,20 @@ struct amount leaks_of(const struct report *r)
 	return sum;
 }
 
+void leaks_find_hanging(struct report *r)
+{
+	const struct snapshot *s = r->snapshot;
+
+	if (s->verdict.state != VERDICT_TAKEN)
+		return;
+	for (size_t i = 0; i < s->stack_count; i++) {
+		if (s->stacks[i].kept.count && r->notes[i].suppressed & 1u << VERDICT_DEFINITE)
+			return;
+	}
+	for (size_t i = 0; i < s->stack_count; i++)
+		r->notes[i].hangs = stack_only_hangs(&s->stacks[i]);
+}
+
 void leaks_hide_others(struct report *r)
 {
 	for (size_t i = 0; i < r->snapshot->stack_count; i++) {

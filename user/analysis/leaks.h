@@ -11,6 +11,12 @@
 /* The sum of all leaked blocks. */
 struct amount leaks_of(const struct report *r);
 
+/*
+ * Finds the stacks all of whose blocks hang on lost ones of others: with these they are told. Nothing where a
+ * suppression has such others: then nobody tells.
+ */
+void leaks_find_hanging(struct report *r);
+
 /* --leak-only: hides the stacks that have none. */
 void leaks_hide_others(struct report *r);
 

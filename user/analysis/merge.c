@@ -135,6 +135,7 @@ static int merge_add_stacks(struct merge *m, const struct report *from, uint32_t
 				    : 0;
 		memset(to->verdict, 0, sizeof(to->verdict));
 		to->unjoined = (struct unjoined_threads){0};
+		to->kept = to->hangs = (struct amount){0};
 		/* Those belong to the process's own snapshot. */
 		to->held_by = to->contents = NULL;
 		to->contents_len = 0;

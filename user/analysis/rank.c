@@ -66,19 +66,20 @@ static bool rank_growth_key(const struct stack_notes *notes, struct key *key)
 }
 
 /*
- * Lost bytes count whole, possibly lost ones an eighth, and held ones, or those without a verdict,
- * a sixteenth: they may be lost tomorrow. Of these, bytes that have outlived others of the stack
- * count a half. But not if their trend is known and does not grow: then they are a cache, or loaded
- * once. An hour's growth counts as if it were lost already, and an hour's age doubles all that.
+ * Lost bytes count whole, with what hangs on them. Possibly lost ones count an eighth, and held
+ * ones, or those without a verdict, a sixteenth: they may be lost tomorrow. Of these, bytes that have
+ * outlived others of the stack count a half. But not if their trend is known and does not grow: then
+ * they are a cache, or loaded once. An hour's growth counts as if it were lost already, and an
+ * hour's age doubles all that.
  */
 static double rank_suspicion(const struct stack *stack, const struct trend *trend)
 {
 	static const double hour_ns = 3600e9;
-	double lost = (double)stack->verdict[VERDICT_DEFINITE].bytes +
-		      (double)stack->verdict[VERDICT_INDIRECT].bytes +
-		      (double)stack->unjoined.resident;
+	double lost = (double)stack_lost_bytes(stack) + (double)stack->unjoined.resident;
 	double possible = (double)stack->verdict[VERDICT_POSSIBLE].bytes;
-	double rest = (double)stack->live.bytes - lost - possible;
+	double rest = (double)stack->live.bytes - (double)stack->verdict[VERDICT_DEFINITE].bytes -
+		      (double)stack->verdict[VERDICT_INDIRECT].bytes -
+		      (double)stack->unjoined.resident - possible;
 	bool suspect = trend->kind == TREND_GROWING || trend->kind == TREND_UNKNOWN ||
 		       trend->kind == TREND_TOO_EARLY;
 	double outlived = stack->figures && suspect ? (double)stack->figures->outlived.bytes : 0;
@@ -114,6 +115,28 @@ static bool rank_figures_key(const struct stack_figures *figures, enum rank_by b
 }
 
 /*
+ * Lost blocks come before all else, however few they are. What hangs on them comes last, as it is
+ * counted there. Suppressed blocks rank as if they were held.
+ */
+static void rank_live_key(const struct report *report, const struct stack *stack, struct key *key)
+{
+	const struct stack_notes *notes = report->notes ? report_notes(report, stack) : NULL;
+	unsigned suppressed = notes ? notes->suppressed : 0;
+	bool lost =
+		stack->verdict[VERDICT_DEFINITE].count && !(suppressed & 1u << VERDICT_DEFINITE);
+
+	lost |= stack->verdict[VERDICT_INDIRECT].count > stack->hangs.count &&
+		!(suppressed & 1u << VERDICT_INDIRECT);
+	key->first = stack->older.bytes;
+	key->second = stack->older.count;
+	if (report->snapshot->verdict.state != VERDICT_TAKEN)
+		return;
+	key->class = notes && notes->hangs ? 0 : lost ? 2 : 1;
+	if (lost && key->class)
+		key->first = stack_lost_bytes(stack);
+}
+
+/*
  * False: nothing to show. Blocks of zero bytes count as blocks: malloc(0) leaks memory, too.
  * stack.older equals stack.live unless --older was given.
  */
@@ -123,8 +146,7 @@ static bool rank_key_of(const struct report *report, const struct stack *stack, 
 	*key = (struct key){.id = stack->id};
 	switch (by) {
 	case RANK_LIVE:
-		key->first = stack->older.bytes;
-		key->second = stack->older.count;
+		rank_live_key(report, stack, key);
 		return stack->older.count || stack->older.bytes;
 	case RANK_ALLOC:
 		key->first = stack->alloc.bytes;

@@ -9,7 +9,11 @@
 #include "user/model/report.h"
 
 enum rank_by {
-	RANK_LIVE,  /* live bytes (with --older those older than that: stack.older) */
+	/*
+	 * live bytes (with --older those older than that: stack.older); with a verdict lost blocks
+	 * first, and what hangs on them last
+	 */
+	RANK_LIVE,
 	RANK_ALLOC, /* bytes allocated since attach */
 	/* growing ones by their trend, fastest first; then live bytes since the last snapshot */
 	RANK_GROWTH,

@@ -66,6 +66,8 @@ static void rows_add_stack(struct stack *to, const struct stack *from)
 		to->oldest_ns = from->oldest_ns;
 	for (int i = 0; i < VERDICT_CLASSES; i++)
 		amount_add(&to->verdict[i], &from->verdict[i]);
+	amount_add(&to->kept, &from->kept);
+	amount_add(&to->hangs, &from->hangs);
 	to->unjoined.count += from->unjoined.count;
 	to->unjoined.bytes += from->unjoined.bytes;
 	to->unjoined.resident += from->unjoined.resident;
@@ -97,6 +99,9 @@ static int rows_take(struct rows_making *m, size_t at, uint64_t id)
 	const struct stack_notes *notes = &m->report->notes[at];
 	uint32_t row;
 
+	/* What only hangs on lost blocks has rows of its own, as these are not shown. */
+	if (notes->hangs)
+		id = id_map_mix(id);
 	if (id_map_get(&m->places, id, &row)) {
 		rows_add_stack(&m->sums->stacks[row], stack);
 		m->notes[row].delta_bytes += notes->delta_bytes;

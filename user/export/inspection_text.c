@@ -422,16 +422,19 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 		const struct inspected_loss *loss = &i->losses[n];
 		const struct inspected_group *g = &i->groups[loss->group];
 
-		fprintf(out, "  %*s in %s %s: ", WIDTH_BYTES, format_bytes(human, loss->lost.bytes),
-			format_grouped(count, loss->lost.count),
-			text_plural(loss->lost.count, "block", "blocks"));
+		fprintf(out, "  %*s in %s %s: ", WIDTH_BYTES,
+			format_bytes(human, loss->lost.bytes + loss->kept.bytes),
+			format_grouped(count, loss->lost.count + loss->kept.count),
+			text_plural(loss->lost.count + loss->kept.count, "block", "blocks"));
+		if (loss->kept.count)
+			fprintf(out, "%s of ", format_grouped(count, loss->lost.count));
 		inspection_text_put_label(page, g);
 		inspection_text_put_losers(page, loss);
 		if (loss->kept.count)
-			fprintf(out, "; %s in %s %s hang on them",
-				format_bytes(human, loss->kept.bytes),
+			fprintf(out, "; %s in %s %s on %s", format_bytes(human, loss->kept.bytes),
 				format_grouped(count, loss->kept.count),
-				text_plural(loss->kept.count, "block", "blocks"));
+				text_plural(loss->kept.count, "block hangs", "blocks hang"),
+				text_plural(loss->lost.count, "it", "them"));
 		if (inspected_group_suppressed(g))
 			fprintf(out, "; suppressed: %s  (built in)", inspected_group_suppressed(g));
 		fputc('\n', out);

@@ -109,6 +109,10 @@ static void json_put_stack_verdict(struct json *to, const struct stack *stack)
 	json_object(to, "verdict");
 	json_put_classes(to, stack->verdict);
 	json_end(to);
+	if (stack->kept.count)
+		json_put_amount(to, "kept", &stack->kept);
+	if (stack->hangs.count)
+		json_put_amount(to, "hangs", &stack->hangs);
 	json_put_unjoined(to, &stack->unjoined);
 	if (stack->held_by)
 		json_put_lines(to, "held_by", stack->held_by);

@@ -24,6 +24,17 @@ static size_t brief_room(const struct export_options *options, size_t taken)
 
 #define BRIEF_STACK	  "%-4s%10s %8s %11s  "
 #define BRIEF_STACK_WIDTH (4 + 10 + 1 + 8 + 1 + 11 + 2)
+#define BRIEF_LOST	  "%10s  "
+#define BRIEF_LOST_WIDTH  (10 + 2)
+
+/* With what hangs on it. */
+static const char *brief_lost(char buf[static FORMAT_BYTES_MAX], const struct stack *stack,
+			      const struct stack_notes *notes)
+{
+	uint64_t bytes = notes->suppressed ? 0 : stack_lost_bytes(stack);
+
+	return bytes ? format_bytes(buf, bytes) : "-";
+}
 
 static void brief_put_row(FILE *out, const struct export_options *options,
 			  const struct report *listed, size_t number, const struct stack *row,
@@ -31,6 +42,7 @@ static void brief_put_row(FILE *out, const struct export_options *options,
 {
 	const struct stack_notes *notes = report_notes(listed, row);
 	char rank[24], live[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX], change[FORMAT_BYTES_MAX];
+	char lost[FORMAT_BYTES_MAX];
 	bool growing = notes->trend.kind == TREND_GROWING;
 
 	snprintf(rank, sizeof(rank), "#%zu", number);
@@ -39,8 +51,11 @@ static void brief_put_row(FILE *out, const struct export_options *options,
 		format_bytes_signed(change, notes->delta_bytes);
 	if (growing)
 		text_set_style(out, options, TEXT_WARN);
-	fprintf(out, BRIEF_STACK "%s\n", rank, format_bytes(live, row->live.bytes),
-		format_grouped(count, row->live.count), change, label);
+	fprintf(out, BRIEF_STACK, rank, format_bytes(live, row->live.bytes),
+		format_grouped(count, row->live.count), change);
+	if (listed->snapshot->verdict.state == VERDICT_TAKEN)
+		fprintf(out, BRIEF_LOST, brief_lost(lost, row, notes));
+	fprintf(out, "%s\n", label);
 	if (growing)
 		text_set_style(out, options, TEXT_NONE);
 }
@@ -48,14 +63,19 @@ static void brief_put_row(FILE *out, const struct export_options *options,
 void text_put_brief(FILE *out, const struct export_options *options, const struct report *r,
 		    const struct stack *const *shown, size_t shown_count)
 {
+	const bool judged = r->snapshot->verdict.state == VERDICT_TAKEN;
+	const size_t taken = BRIEF_STACK_WIDTH + (judged ? BRIEF_LOST_WIDTH : 0);
 	char **labels;
 
 	if (!shown_count)
 		return;
-	labels = row_labels(options, r, shown, shown_count, brief_room(options, BRIEF_STACK_WIDTH));
+	labels = row_labels(options, r, shown, shown_count, brief_room(options, taken));
 	fputc('\n', out);
 	text_set_style(out, options, TEXT_DIM);
-	fprintf(out, BRIEF_STACK "%s\n", "#", "LIVE", "BLOCKS", "CHANGE", "ALLOCATED IN");
+	fprintf(out, BRIEF_STACK, "#", "LIVE", "BLOCKS", "CHANGE");
+	if (judged)
+		fprintf(out, BRIEF_LOST, "LOST");
+	fputs("ALLOCATED IN\n", out);
 	text_set_style(out, options, TEXT_NONE);
 	for (size_t i = 0; i < shown_count; i++)
 		brief_put_row(out, options, text_listed(r), i + 1, shown[i],

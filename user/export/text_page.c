@@ -296,11 +296,16 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 {
 	const struct snapshot *s = page->s;
 	char few[FORMAT_GROUPED_MAX], all[FORMAT_GROUPED_MAX], stacks[FORMAT_GROUPED_MAX];
-	uint64_t bytes = 0, live_stacks = 0;
+	uint64_t bytes = 0, live_stacks = 0, hang = 0;
 
-	for (size_t i = 0; i < s->stack_count; i++)
+	for (size_t i = 0; i < s->stack_count; i++) {
 		live_stacks += !page->r->notes[i].hidden &&
 			       (s->stacks[i].live.count || s->stacks[i].live.bytes);
+		if (page->r->notes[i].hidden || !page->r->notes[i].hangs || page->options->verbose)
+			continue;
+		hang++;
+		bytes += s->stacks[i].live.bytes;
+	}
 	for (size_t i = 0; i < shown_count; i++)
 		bytes += shown[i]->live.bytes;
 	if (!shown_count && !live_stacks)
@@ -326,6 +331,12 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 	fprintf(page->out, "\n%s of %s %s shown", format_grouped(few, shown_count),
 		format_grouped(all, live_stacks), text_plural(live_stacks, "stack", "stacks"));
 	text_put_share(page, bytes);
+	if (hang)
+		fprintf(page->out,
+			"%s %s of what hangs on lost blocks %s not shown, but counted with these "
+			"(-v)\n",
+			format_grouped(few, hang), text_plural(hang, "stack", "stacks"),
+			text_plural(hang, "is", "are"));
 }
 
 static void text_put_losses(const struct text_page *page)
@@ -456,16 +467,38 @@ static int text_close(struct exporter *e)
 	return exporter_close(e);
 }
 
-static int text_snapshot(struct exporter *e, const struct report *r,
-			 const struct stack *const *shown, size_t shown_count)
+/*
+ * Stacks of what hangs on lost blocks are not shown: these say it. Returns how many stacks are left of the
+ * list, or SIZE_MAX when out of memory; the caller frees it.
+ */
+static size_t text_leave_out_hanging(const struct export_options *options, const struct report *r,
+				     const struct stack *const *shown, size_t shown_count,
+				     const struct stack ***left)
 {
+	size_t count = 0;
+
+	*left = calloc(shown_count + 1, sizeof(struct stack *));
+	if (!*left)
+		return SIZE_MAX;
+	for (size_t i = 0; i < shown_count; i++) {
+		if (options->verbose || !report_notes(r, shown[i])->hangs)
+			(*left)[count++] = shown[i];
+	}
+	return count;
+}
+
+static int text_snapshot(struct exporter *e, const struct report *r, const struct stack *const *all,
+			 size_t all_count)
+{
+	_cleanup_free_ const struct stack **shown = NULL;
+	size_t shown_count = text_leave_out_hanging(&e->options, r, all, all_count, &shown);
 	struct text_exporter *exporter = (struct text_exporter *)e;
 	struct text_page page = {.options = &e->options, .r = r, .s = r->snapshot};
 	char *text = NULL;
 	size_t len = 0;
 	int err;
 
-	page.out = open_memstream(&text, &len);
+	page.out = shown_count != SIZE_MAX ? open_memstream(&text, &len) : NULL;
 	if (!page.out)
 		return -ENOMEM;
 	if (r->snapshot->execed && !e->options.verbose)

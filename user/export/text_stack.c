@@ -342,6 +342,9 @@ static void text_put_amounts(const struct text_page *page, const char *number,
 	fputc('\n', page->out);
 	text_set_style(page->out, page->options, TEXT_BOLD);
 	fprintf(page->out, "#%-2s ", number);
+	if (s->verdict.state == VERDICT_TAKEN && stack->kept.count)
+		fprintf(page->out, "%s lost with what hangs on it: ",
+			format_bytes(human, stack_lost_bytes(stack)));
 	text_put_live(page->out, &stack->live);
 	text_set_style(page->out, page->options, TEXT_NONE);
 	if (s->sample_bytes)

@@ -201,6 +201,19 @@ static bool is_filling(const struct stack *stack, const struct trend *trend)
 	return trend->kind == TREND_GROWING && lost <= stack->live.bytes / 8;
 }
 
+static void text_put_kept(FILE *out, const struct stack *stack)
+{
+	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+
+	if (stack->kept.count)
+		fprintf(out, "    %s in %s %s on its lost blocks\n",
+			format_bytes(human, stack->kept.bytes),
+			format_grouped(count, stack->kept.count),
+			text_plural(stack->kept.count, "block hangs", "blocks hang"));
+	if (stack_only_hangs(stack))
+		fputs("    all of it hangs on lost blocks, and is counted there\n", out);
+}
+
 void text_put_stack_verdict(FILE *out, const struct export_options *options, const struct report *r,
 			    const struct stack *stack)
 {
@@ -211,6 +224,7 @@ void text_put_stack_verdict(FILE *out, const struct export_options *options, con
 	fputs("    ", out);
 	text_put_classes(out, stack->verdict);
 	fputc('\n', out);
+	text_put_kept(out, stack);
 	if (stack->unjoined.count) {
 		fputs("    ", out);
 		text_put_unjoined(out, &stack->unjoined);

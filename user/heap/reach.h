@@ -99,8 +99,8 @@ void reach_unjoined(const struct reach *reach, struct unjoined_threads *to);
 
 /*
  * Fills in the verdict of each stack and of the snapshot that the image was taken with, with its
- * sums and its unknown_bytes.
+ * sums and its unknown_bytes. Not after reach_settle().
  */
-void reach_sum(const struct reach *reach, struct snapshot *snapshot);
+void reach_sum(struct reach *reach, struct snapshot *snapshot);
 
 #endif

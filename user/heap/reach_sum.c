@@ -16,10 +16,15 @@ static struct amount reach_weighed(const struct heap_image *image, const struct 
 			       (uint64_t)llround(65536 * weight)};
 }
 
+static void reach_round(struct amount *amount)
+{
+	amount->count = (amount->count + 32768) >> 16;
+}
+
 static void reach_round_counts(struct amount classes[VERDICT_CLASSES])
 {
 	for (int i = 0; i < VERDICT_CLASSES; i++)
-		classes[i].count = (classes[i].count + 32768) >> 16;
+		reach_round(&classes[i]);
 }
 
 /*
@@ -94,7 +99,42 @@ static void reach_sum_threads(const struct reach *r, struct snapshot *snapshot)
 	}
 }
 
-void reach_sum(const struct reach *r, struct snapshot *snapshot)
+/* Of whom reach_each_below() tells. */
+struct reach_keeping {
+	const struct heap_image *image;
+	struct snapshot *snapshot;
+};
+
+/* The block hangs on the leader, which may be from before the attach: that no stack has. */
+static void reach_keep(void *ctx, uint32_t leader, uint32_t block)
+{
+	const struct reach_keeping *k = ctx;
+	const struct heap_block one = heap_block_at(k->image, block);
+	uint32_t stack = heap_block_at(k->image, leader).stack;
+	struct amount weighed;
+
+	if (stack >= k->snapshot->stack_count)
+		return;
+	weighed = reach_weighed(k->image, &one);
+	amount_add(&k->snapshot->stacks[stack].kept, &weighed);
+	if (one.stack < k->snapshot->stack_count)
+		amount_add(&k->snapshot->stacks[one.stack].hangs, &weighed);
+}
+
+static void reach_sum_kept(struct reach *r, struct snapshot *snapshot)
+{
+	struct reach_keeping k = {reach_image(r), snapshot};
+
+	if (!snapshot->verdict.classes[VERDICT_INDIRECT].count)
+		return;
+	reach_each_below(r, reach_keep, &k);
+	for (size_t i = 0; i < snapshot->stack_count; i++) {
+		reach_round(&snapshot->stacks[i].kept);
+		reach_round(&snapshot->stacks[i].hangs);
+	}
+}
+
+void reach_sum(struct reach *r, struct snapshot *snapshot)
 {
 	const struct heap_image *image = reach_image(r);
 	size_t at = 0;
@@ -120,6 +160,7 @@ void reach_sum(const struct reach *r, struct snapshot *snapshot)
 	reach_round_counts(snapshot->verdict.classes);
 	for (size_t i = 0; i < snapshot->stack_count; i++)
 		reach_round_counts(snapshot->stacks[i].verdict);
+	reach_sum_kept(r, snapshot);
 	reach_sum_arenas(image, snapshot);
 	reach_sum_threads(r, snapshot);
 	snapshot->verdict.unknown_bytes = reach_unknown_bytes(r);

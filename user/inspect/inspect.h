@@ -29,7 +29,7 @@ struct inspect_traced {
 	/* A stack's id, and the function that asked; *function stays as it is where that is unknown. */
 	void (*stack)(void *ctx, uint32_t stack, uint64_t *id, const char **function);
 	/* All blocks have been judged, those from before the attach too. 0 or -ENOMEM. */
-	int (*judged)(void *ctx, const struct reach *reach);
+	int (*judged)(void *ctx, struct reach *reach);
 };
 
 /* The stacks of what is inspected, and where its files are. */

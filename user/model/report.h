@@ -23,6 +23,7 @@ struct stack_notes {
 	/* 1 << enum verdict_class: suppressed live blocks; without a verdict all or none */
 	unsigned suppressed;
 	bool hidden;	    /* all live blocks are suppressed: not to be shown */
+	bool hangs;	    /* all live blocks hang on lost ones of stacks that are shown */
 	bool unwanted;	    /* the reader of the report does not want it: not to be shown either */
 	struct trend trend; /* of live.bytes over the watch; TREND_UNKNOWN: not followed */
 	/* The frames of struct stack, or frames found only now. NULL until then. */

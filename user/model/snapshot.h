@@ -37,6 +37,11 @@ struct stack {
 	uint64_t oldest_ns;  /* age of the oldest live block, 0: unknown */
 	/* of live; only with snapshot.verdict.state VERDICT_TAKEN */
 	struct amount verdict[VERDICT_CLASSES];
+	/*
+	 * What hangs on its definitely lost blocks, whichever stack has allocated it. And its own
+	 * indirectly lost blocks that some stack counts in that way.
+	 */
+	struct amount kept, hangs;
 	struct unjoined_threads unjoined; /* of threads begun here: their stacks are among `live` */
 	/*
 	 * for a reachable block: its holders, from the root on, a line each; NULL: not looked for.
@@ -149,6 +154,22 @@ void snapshot_total(struct snapshot *snapshot);
  * then, and count as all that was allocated; nothing else is known. Without a peak it does nothing.
  */
 void snapshot_to_peak(struct snapshot *snapshot);
+
+/* Bytes that are lost with its blocks, each counted with one stack alone. */
+static inline uint64_t stack_lost_bytes(const struct stack *stack)
+{
+	uint64_t indirect = stack->verdict[VERDICT_INDIRECT].bytes, hangs = stack->hangs.bytes;
+
+	return stack->verdict[VERDICT_DEFINITE].bytes + stack->kept.bytes +
+	       (indirect > hangs ? indirect - hangs : 0);
+}
+
+/* Do all its live blocks hang on lost ones of other stacks? */
+static inline bool stack_only_hangs(const struct stack *stack)
+{
+	return stack->live.count && stack->hangs.count == stack->verdict[VERDICT_INDIRECT].count &&
+	       stack->hangs.count == stack->live.count;
+}
 
 /* Gives each stack figures of its own, all zero. 0 or -ENOMEM. */
 int snapshot_add_figures(struct snapshot *snapshot);

@@ -22,6 +22,7 @@ FIELD_OWN_FUNCTIONS(verdict_reason);
 FIELD_OWN_FUNCTIONS(verdict_rows);
 FIELD_OWN_FUNCTIONS(verdict_before);
 FIELD_OWN_FUNCTIONS(verdict_unjoined);
+FIELD_OWN_FUNCTIONS(verdict_kept);
 FIELD_OWN_FUNCTIONS(verdict_notes);
 
 const struct field recording_verdict_fields[] = {
@@ -45,6 +46,12 @@ static const struct field unjoined_fields[] = {
 	FIELD_NUMBER(14, struct recorded_verdict, v.unjoined.resident),
 	FIELD_NUMBER(15, struct recorded_verdict, v.unjoined.held),
 	FIELD_OWN(16, verdict_unjoined),
+	{0},
+};
+
+/* Of stacks: the row, then bytes and count of kept and hangs. */
+static const struct field kept_fields[] = {
+	FIELD_OWN(17, verdict_kept),
 	{0},
 };
 
@@ -168,6 +175,34 @@ static int put_verdict_unjoined(struct recording_out *out, unsigned number, cons
 	return 0;
 }
 
+/* Nothing where no stack has some. */
+static int put_verdict_kept(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct recorded_verdict *r = from;
+	const struct snapshot *s = r->from;
+	struct wire *to = &out->chunk.body;
+	bool any = false;
+	size_t list = 0;
+
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct stack *stack = &s->stacks[i];
+
+		if (!stack->kept.count && !stack->hangs.count)
+			continue;
+		if (!any)
+			list = wire_open(to, number);
+		any = true;
+		wire_varint(to, r->numbers[i]);
+		wire_varint(to, stack->kept.bytes);
+		wire_varint(to, stack->kept.count);
+		wire_varint(to, stack->hangs.bytes);
+		wire_varint(to, stack->hangs.count);
+	}
+	if (any)
+		wire_close(to, list);
+	return 0;
+}
+
 /* False at the end: *rest is NULL then. */
 static bool note_next_line(const char **rest, const char **line, size_t *len)
 {
@@ -278,6 +313,8 @@ int recording_put_verdict(struct recording_out *out, const struct snapshot *s,
 	if (!err && taken && r.v.unjoined.count)
 		err = fields_put(out, unjoined_fields, &r);
 	if (!err && taken)
+		err = fields_put(out, kept_fields, &r);
+	if (!err && taken)
 		err = fields_put(out, notes_fields, &r);
 	wire_close(&out->chunk.body, mark);
 	return err;
@@ -349,6 +386,25 @@ static int take_verdict_unjoined(struct recording_in *in, const struct wire_fiel
 		    wire_read_varint(&list, &u.resident) || wire_read_varint(&list, &u.held))
 			return recording_refuse(in, verdict_unread);
 		s->stacks[row].unjoined = u;
+	}
+	return 0;
+}
+
+static int take_verdict_kept(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	struct snapshot *s = ((struct recorded_verdict *)to)->to;
+	struct wire_reader list = f->body;
+
+	while (f->type == WIRE_BYTES && wire_left(&list)) {
+		struct amount kept, hangs;
+		uint64_t row;
+
+		if (wire_read_varint(&list, &row) || row >= s->stack_count ||
+		    wire_read_varint(&list, &kept.bytes) || wire_read_varint(&list, &kept.count) ||
+		    wire_read_varint(&list, &hangs.bytes) || wire_read_varint(&list, &hangs.count))
+			return recording_refuse(in, verdict_unread);
+		s->stacks[row].kept = kept;
+		s->stacks[row].hangs = hangs;
 	}
 	return 0;
 }
@@ -468,7 +524,7 @@ int recording_take_verdict(struct recording_in *in, struct wire_reader message, 
 			   struct recorded_notes *notes)
 {
 	const struct field *const tables[] = {recording_verdict_fields, unjoined_fields,
-					      notes_fields};
+					      kept_fields, notes_fields};
 	struct recorded_verdict r = {.v = s->verdict, .to = s, .notes = notes};
 	int err = 0;
 

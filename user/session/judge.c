@@ -63,7 +63,7 @@ static bool judge_is_new_array(void *ctx, uint32_t stack)
 /* ---- judging ------------------------------------------------------------------------------ */
 
 /* Takes the results into the trace's snapshot: sums by stack, and holders of some blocks. */
-static int judge_take(void *ctx, const struct reach *reach)
+static int judge_take(void *ctx, struct reach *reach)
 {
 	struct judge *j = ctx;
 	const struct site_rules sites = show_sites(&j->config->show);

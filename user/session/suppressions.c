@@ -57,6 +57,7 @@ int suppress_stacks(const struct filter_config *config, bool judged, struct supp
 	const struct snapshot *snapshot = report->snapshot;
 	int err = suppress_wanted(config, judged, s, snapshot) ? suppressions_apply(s, report) : 0;
 
+	leaks_find_hanging(report);
 	/* Without a verdict nobody knows what is lost. */
 	if (!err && config->leak_only && snapshot->verdict.state == VERDICT_TAKEN)
 		leaks_hide_others(report);

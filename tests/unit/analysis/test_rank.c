@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/borrowed_report.h"
+#include "user/analysis/leaks.h"
 #include "user/analysis/rank.h"
 #include "user/base/util.h"
 
@@ -85,6 +86,38 @@ static void orders(void **state)
 	stacks[0].older = (struct amount){100, 1};
 	stacks[2].older = (struct amount){50, 1};
 	check_order(r, RANK_LIVE, (const uint64_t[]){1, 3, 4}, 3);
+	report_drop(r);
+}
+
+/* However little is lost, it comes first, by what goes with it; what hangs on it comes last. */
+static void lost_first(void **state)
+{
+	struct stack stacks[] = {live_stack(1, 9000, 9), live_stack(2, 24, 1),
+				 live_stack(3, 5000, 5), live_stack(4, 100, 1),
+				 live_stack(5, 7, 1)};
+	struct snapshot s = {.stacks = stacks, .stack_count = ARRAY_SIZE(stacks)};
+	struct report *r;
+
+	(void)state;
+	stacks[0].verdict[VERDICT_REACHABLE] = stacks[0].live;
+	stacks[1].verdict[VERDICT_DEFINITE] = stacks[1].live;
+	stacks[1].kept = stacks[2].hangs = stacks[2].verdict[VERDICT_INDIRECT] = stacks[2].live;
+	stacks[3].verdict[VERDICT_DEFINITE] = stacks[3].live;
+	stacks[4].verdict[VERDICT_INDIRECT] = stacks[4].live; /* on a block of no stack */
+	r = report_borrow(&s);
+	leaks_find_hanging(r);
+	check_order(r, RANK_LIVE, (const uint64_t[]){1, 3, 4, 2, 5}, 5);
+	s.verdict.state = VERDICT_TAKEN;
+	leaks_find_hanging(r);
+	assert_true(r->notes[2].hangs && !r->notes[4].hangs);
+	check_order(r, RANK_LIVE, (const uint64_t[]){2, 4, 5, 1, 3}, 5);
+	check_order(r, RANK_SUSPECT, (const uint64_t[]){2, 1, 4, 5, 3}, 5);
+	/* What a suppression has is not lost, and tells nothing of what hangs on it. */
+	r->notes[2].hangs = false;
+	r->notes[1].suppressed = 1u << VERDICT_DEFINITE;
+	leaks_find_hanging(r);
+	assert_false(r->notes[2].hangs);
+	check_order(r, RANK_LIVE, (const uint64_t[]){4, 5, 1, 3, 2}, 5);
 	report_drop(r);
 }
 
@@ -206,11 +239,9 @@ static void by_figures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(out_of_how_many),
-		cmocka_unit_test(orders),
-		cmocka_unit_test(ties),
-		cmocka_unit_test(against_sort),
-		cmocka_unit_test(deltas),
+		cmocka_unit_test(out_of_how_many), cmocka_unit_test(orders),
+		cmocka_unit_test(lost_first),	   cmocka_unit_test(ties),
+		cmocka_unit_test(against_sort),	   cmocka_unit_test(deltas),
 		cmocka_unit_test(by_figures),
 	};
 

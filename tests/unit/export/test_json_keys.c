@@ -169,6 +169,7 @@ static void print_everything(struct json_object *set)
 	s.verdict.state = VERDICT_TAKEN;
 	s.verdict.before[VERDICT_DEFINITE].count = 1;
 	s.verdict.unjoined.count = 1;
+	stack.kept.count = stack.hangs.count = 1;
 	s.misuses[MISUSE_BY_CHECK] = (struct misuse_list){&bad, 1};
 	guard(&s, &access, &call);
 	r = sample_report(&s);

@@ -386,69 +386,6 @@ static void unknown_memory(void **state)
 	}
 }
 
-static void sums(void **state)
-{
-	const struct reach_options options = {0};
-	struct heap_image *image = new_image();
-	struct stack stacks[2] = {0};
-	struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
-	struct reach *reach;
-
-	(void)state;
-	fake_block(image, HEAP, 100);
-	fake_block(image, HEAP + 128, 50);
-	fake_block(image, HEAP + 256, 7);
-	fake_block(image, HEAP + 512, 9);
-	image->entered[1].stack = 1;
-	image->entered[3].stack = HEAP_NO_STACK;
-	fake_word(image, DATA, HEAP);
-	fake_finish(image);
-	assert_int_equal(reach_new(image, &options, &reach), 0);
-	reach_sum(reach, &snapshot);
-	assert_int_equal(stacks[0].verdict[VERDICT_REACHABLE].bytes, 100);
-	assert_int_equal(stacks[0].verdict[VERDICT_DEFINITE].bytes, 7);
-	assert_int_equal(stacks[1].verdict[VERDICT_DEFINITE].count, 1);
-	assert_int_equal(snapshot.verdict.classes[VERDICT_DEFINITE].bytes, 66);
-	assert_int_equal(reach_holder(reach, 0), DATA);
-	assert_int_equal(reach_holder(reach, 1), 0);
-	reach_free(reach);
-	heap_image_free(image);
-}
-
-/* Blocks that have a weight of their own count by it, the others by the rate of sampling. */
-static void weights(void **state)
-{
-	const struct reach_options options = {0};
-	struct heap_image *image = new_image();
-	struct stack stacks[2] = {0};
-	struct snapshot snapshot = {.stacks = stacks, .stack_count = 2};
-	struct reach *reach;
-
-	(void)state;
-	fake_block(image, HEAP, 100);
-	fake_block(image, HEAP + 128, 50);
-	fake_block(image, HEAP + 256, 8);
-	image->entered[1].stack = 1;
-	image->sample_bytes = 1;
-	image->weights = calloc(2, sizeof(*image->weights));
-	assert_non_null(image->weights);
-	/* As they come: not by address. */
-	image->weights[0] = (struct heap_weight){HEAP + 256, 64};
-	image->weights[1] = (struct heap_weight){HEAP, 2.5};
-	image->weight_count = 2;
-	fake_word(image, DATA, HEAP);
-	fake_finish(image);
-	assert_int_equal(reach_new(image, &options, &reach), 0);
-	reach_sum(reach, &snapshot);
-	assert_int_equal(stacks[0].verdict[VERDICT_REACHABLE].bytes, 250);
-	assert_int_equal(stacks[0].verdict[VERDICT_REACHABLE].count, 3);
-	assert_int_equal(stacks[0].verdict[VERDICT_DEFINITE].bytes, 512);
-	assert_int_equal(stacks[0].verdict[VERDICT_DEFINITE].count, 64);
-	assert_int_equal(stacks[1].verdict[VERDICT_DEFINITE].bytes, 50);
-	reach_free(reach);
-	heap_image_free(image);
-}
-
 /* Of all that hold a block the one is named that is most likely its owner's, wherever it lies. */
 static void holders(void **state)
 {
@@ -587,8 +524,6 @@ int main(void)
 		cmocka_unit_test(tags),
 		cmocka_unit_test(dead_ranges),
 		cmocka_unit_test(unknown_memory),
-		cmocka_unit_test(sums),
-		cmocka_unit_test(weights),
 		cmocka_unit_test(holders),
 		cmocka_unit_test(hostile_books),
 		cmocka_unit_test(index_finds),

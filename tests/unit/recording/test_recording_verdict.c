@@ -42,6 +42,9 @@ static void taken(void **state)
 	a[0].verdict[VERDICT_DEFINITE] = (struct amount){UINT64_MAX, 3};
 	a[0].verdict[VERDICT_REACHABLE] = (struct amount){0, 1};
 	a[1].verdict[VERDICT_POSSIBLE] = (struct amount){70, 1};
+	a[0].verdict[VERDICT_INDIRECT] = (struct amount){30, 2};
+	a[0].kept = (struct amount){UINT64_MAX, 2};
+	a[1].hangs = (struct amount){9, 1};
 	from.verdict = (struct verdict){.state = VERDICT_TAKEN,
 					.before = {{7, 1}, {0, 0}, {0, 0}, {UINT64_MAX, 2}},
 					.pause_ns = 1,
@@ -52,11 +55,15 @@ static void taken(void **state)
 					.approximate = true};
 	round_trip(&from, &to, &out);
 	from.verdict.classes[VERDICT_DEFINITE] = a[0].verdict[VERDICT_DEFINITE];
+	from.verdict.classes[VERDICT_INDIRECT] = a[0].verdict[VERDICT_INDIRECT];
 	from.verdict.classes[VERDICT_REACHABLE] = a[0].verdict[VERDICT_REACHABLE];
 	from.verdict.classes[VERDICT_POSSIBLE] = a[1].verdict[VERDICT_POSSIBLE];
 	assert_memory_equal(&to.verdict, &from.verdict, sizeof(to.verdict));
 	assert_memory_equal(b[1].verdict, a[0].verdict, sizeof(b[1].verdict));
 	assert_memory_equal(b[0].verdict, a[1].verdict, sizeof(b[0].verdict));
+	assert_memory_equal(&b[1].kept, &a[0].kept, sizeof(b[1].kept));
+	assert_memory_equal(&b[0].hangs, &a[1].hangs, sizeof(b[0].hangs));
+	assert_int_equal(b[0].kept.count, 0);
 	wire_free(&out.chunk.body);
 }
 
@@ -88,10 +95,17 @@ static void refused(void **state)
  */
 static void damaged(void **state)
 {
-	static const uint8_t bad[][8] = {
-		{0x4a, 2, 9, 1},    {0x4a, 2, 0, 0x10},	      {0x4a, 3, 0, 1, 5},
-		{0x4a, 9, 0, 1},    {0x4a, 1, 0x80},	      {0x52, 2, 0x08, 2},
-		{0x52, 2, 0x1a, 0}, {0x52, 3, 0x08, 0, 0x12}, {0x52, 6, 0x08, 0, 0x12, 2, 0x0a, 9}};
+	static const uint8_t bad[][8] = {{0x8a, 0x01, 1, 9},
+					 {0x8a, 0x01, 2, 0, 1},
+					 {0x4a, 2, 9, 1},
+					 {0x4a, 2, 0, 0x10},
+					 {0x4a, 3, 0, 1, 5},
+					 {0x4a, 9, 0, 1},
+					 {0x4a, 1, 0x80},
+					 {0x52, 2, 0x08, 2},
+					 {0x52, 2, 0x1a, 0},
+					 {0x52, 3, 0x08, 0, 0x12},
+					 {0x52, 6, 0x08, 0, 0x12, 2, 0x0a, 9}};
 	static const uint8_t no_text[] = {0x52, 8, 0x08, 0, 0x12, 4, 0x0a, 2, 'a', 0};
 	struct wire_reader r = {no_text, no_text + sizeof(no_text)};
 	struct stack stacks[2] = {0};
@@ -102,7 +116,9 @@ static void damaged(void **state)
 	(void)state;
 	assert_int_equal(recording_take_verdict(&in, r, &to, &notes), -EBADMSG);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		r = (struct wire_reader){bad[i], bad[i] + (bad[i][1] <= 6 ? bad[i][1] + 2 : 8)};
+		size_t size = bad[i][0] == 0x8a ? bad[i][2] + 3u : bad[i][1] + 2u;
+
+		r = (struct wire_reader){bad[i], bad[i] + (size < 8 ? size : 8)};
 		assert_int_equal(recording_take_verdict(&in, r, &to, &notes), -EBADMSG);
 	}
 	recorded_notes_free(&notes);

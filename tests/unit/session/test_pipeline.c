@@ -457,7 +457,7 @@ static void test_names_of_what_could_be_suppressed(void **state)
 	write_file(path, "{\nlost\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:f2\n}\n");
 	set_up(&r, &live_ops);
 	r.filter.suppressions = (struct string_list){paths, 1};
-	r.show.top = 1;
+	r.show.top = 2;
 	begin(&r);
 	unlink(path);
 	now = make(&r.source, 1, 1, BYTES(0, 10, 20, 30, 40));
@@ -467,7 +467,7 @@ static void test_names_of_what_could_be_suppressed(void **state)
 	now->stacks[2].verdict[VERDICT_REACHABLE] = now->stacks[2].live;
 	now->stacks[3].verdict[VERDICT_POSSIBLE] = now->stacks[3].live;
 	take(&r, now);
-	assert_string_equal(written, "shop 100+100: f4=40+40\n");
+	assert_string_equal(written, "shop 100+100: f1=10+10 f4=40+40\n");
 	assert_int_equal(names_asked(&r), 3);
 	assert_int_equal(r.source.named[1][3], 0);
 	end(&r);
