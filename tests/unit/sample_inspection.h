@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
 #include "user/export/export.h"
 #include "user/model/inspection.h"
 
@@ -17,6 +18,7 @@ struct sample_inspection {
 	struct inspected_mapping mappings[2];
 	struct inspected_group groups[5];
 	struct inspected_loss losses[2];
+	struct inspected_way ways[5];
 };
 
 static inline void sample_inspection_groups(struct sample_inspection *s)
@@ -29,7 +31,9 @@ static inline void sample_inspection_groups(struct sample_inspection *s)
 		.module = (char *)"shop",
 		.live = {480000, 10000},
 		.verdict = {{4800, 100}, {0, 0}, {48, 1}, {475152, 9899}},
-		.held_by = (char *)"sessions (shop)\na block of 4.0 KiB",
+		.holders = {{(char *)"sessions (shop)\na block of 4.0 KiB", {384000, 8000}},
+			    {(char *)"the stack of thread 1234", {48000, 1000}}},
+		.holder_count = 2,
 		.growth_known = true,
 		.growth_bytes_per_s = 1234.5,
 	};
@@ -63,6 +67,32 @@ static inline void sample_inspection_groups(struct sample_inspection *s)
 	};
 }
 
+static inline void sample_inspection_ways(struct sample_inspection *s)
+{
+	const struct inspected_way ways[ARRAY_SIZE(s->ways)] = {
+		{.up = SIZE_MAX, .name = (char *)"sessions (shop)", .retained = {452096, 9001}},
+		{.up = 0,
+		 .name = (char *)"a block of 4.0 KiB",
+		 .single = true,
+		 .own = {4096, 1},
+		 .retained = {452096, 9001}},
+		{.up = 1,
+		 .name = (char *)"shop::Session",
+		 .linked = true,
+		 .own = {384000, 8000},
+		 .retained = {448000, 9000}},
+		{.up = 2,
+		 .name = (char *)"blocks of 64 B",
+		 .own = {64000, 1000},
+		 .retained = {64000, 1000}},
+		{.up = SIZE_MAX,
+		 .name = (char *)"nothing: it is lost",
+		 .lost = true,
+		 .retained = {21696, 301}}};
+
+	memcpy(s->ways, ways, sizeof(ways));
+}
+
 static inline void sample_inspection_fill(struct sample_inspection *s)
 {
 	*s = (struct sample_inspection){
@@ -93,6 +123,7 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 			   {.group = 3, .lost = {4096, 1}}},
 	};
 	sample_inspection_groups(s);
+	sample_inspection_ways(s);
 	s->inspection = (struct inspection){
 		.time_ns = 1767323045678000000ULL,
 		.elapsed_ns = 60000000000ULL,
@@ -107,6 +138,8 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 		.allocators = s->allocators,
 		.allocator_count = 2,
 		.mappings = s->mappings,
+		.ways = s->ways,
+		.way_count = ARRAY_SIZE(s->ways),
 		.mapping_count = 2,
 		.unknown_threads = 3,
 		.no_registers = true,

@@ -103,6 +103,39 @@ static void inspection_json_put_origin(struct json *to, const struct inspection 
 	json_end(to);
 }
 
+/* What holds most of it as held_by, as of stacks. */
+static void inspection_json_put_holders(struct json *to, const struct inspected_group *g)
+{
+	if (!g->holder_count)
+		return;
+	json_put_lines(to, "held_by", g->holders[0].path);
+	json_array(to, "holders");
+	for (size_t n = 0; n < g->holder_count; n++) {
+		json_object(to, NULL);
+		json_number(to, "bytes", g->holders[n].held.bytes);
+		json_number(to, "count", g->holders[n].held.count);
+		json_put_lines(to, "path", g->holders[n].path);
+		json_end(to);
+	}
+	json_end(to);
+}
+
+static void inspection_json_put_way(struct json *to, const struct inspected_way *way)
+{
+	json_object(to, NULL);
+	if (way->up != SIZE_MAX)
+		json_number(to, "up", way->up);
+	json_text(to, "name", way->name);
+	if (way->lost)
+		json_bool(to, "lost", true);
+	if (way->linked)
+		json_bool(to, "linked", true);
+	if (way->own.count)
+		json_put_amount(to, "own", &way->own);
+	json_put_amount(to, "retained", &way->retained);
+	json_end(to);
+}
+
 static void inspection_json_put_group(struct json *to, const struct inspection *i,
 				      const struct inspected_group *g)
 {
@@ -112,8 +145,7 @@ static void inspection_json_put_group(struct json *to, const struct inspection *
 	json_object(to, "verdict");
 	json_put_classes(to, g->verdict);
 	json_end(to);
-	if (g->held_by)
-		json_put_lines(to, "held_by", g->held_by);
+	inspection_json_put_holders(to, g);
 	inspection_json_put_origin(to, i, &g->origin);
 	if (g->contents)
 		json_hex(to, "contents", g->contents, g->contents_len);
@@ -206,6 +238,10 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	json_array(to, "groups");
 	for (size_t n = 0; n < i->group_count && n < top; n++)
 		inspection_json_put_group(to, i, &i->groups[n]);
+	json_end(to);
+	json_array(to, "ways");
+	for (size_t n = 0; n < i->way_count; n++)
+		inspection_json_put_way(to, &i->ways[n]);
 	json_end(to);
 	return json_output_end(&output, e->out);
 }

@@ -22,6 +22,12 @@
 /* Of which it is said what holds them. */
 #define GROUPS_SHARE 50
 
+#define INSPECTION_HELD_BY "             held by "
+
+/* Of a group without -v: so many of what holds it, if they hold such a part. */
+#define HOLDERS_SHOWN 3
+#define HOLDERS_SHARE 20
+
 /* Memory that an allocator keeps is worth a word from so much, and such a part of all, on. */
 #define ADVICE_BYTES (16ull << 20)
 #define ADVICE_SHARE 4
@@ -134,11 +140,12 @@ static size_t inspection_text_steps(const char *path, struct inspection_step *st
  * "list (shop) -> a block of 56 B, 5 times -> …": the owner is at the beginning, and what holds the block at
  * the end. The names in it are the process's own.
  */
-static void inspection_text_put_held_by(const struct inspection_page *page, const char *path)
+static void inspection_text_put_held_by(const struct inspection_page *page, const char *before,
+					const char *path)
 {
 	struct inspection_step steps[STEPS_READ];
 	size_t count = inspection_text_steps(path, steps, STEPS_READ), column = 0;
-	const char *separator = "             held by ";
+	const char *separator = before;
 	FILE *out = page->out;
 
 	for (size_t i = 0; i < count; i++) {
@@ -243,7 +250,7 @@ static void inspection_text_put_mapping(const struct inspection_page *page,
 	}
 	fputc('\n', page->out);
 	if (m->held_by)
-		inspection_text_put_held_by(page, m->held_by);
+		inspection_text_put_held_by(page, INSPECTION_HELD_BY, m->held_by);
 }
 
 static void inspection_text_put_mappings(const struct inspection_page *page)
@@ -453,6 +460,29 @@ static void inspection_text_put_lost(const struct inspection_page *page)
 			format_bytes(human, i->verdict.unknown_bytes));
 }
 
+/* Those that hold a good part of it; of one that holds nearly all no bytes are said. */
+static void inspection_text_put_holders(const struct inspection_page *page,
+					const struct inspected_group *g)
+{
+	size_t most = page->options->verbose ? g->holder_count : HOLDERS_SHOWN;
+
+	for (size_t n = 0; n < g->holder_count && n < most; n++) {
+		const struct inspected_holder *holder = &g->holders[n];
+		char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX], before[160];
+
+		if (!n && holder->held.bytes >= g->live.bytes - g->live.bytes / 100) {
+			inspection_text_put_held_by(page, INSPECTION_HELD_BY, holder->path);
+			break;
+		}
+		if (!page->options->verbose && holder->held.bytes < g->live.bytes / HOLDERS_SHARE)
+			break;
+		snprintf(before, sizeof(before), "%*s in %s held by ", 13 + WIDTH_BYTES,
+			 format_bytes(human, holder->held.bytes),
+			 format_grouped(count, holder->held.count));
+		inspection_text_put_held_by(page, before, holder->path);
+	}
+}
+
 static void inspection_text_put_group(const struct inspection_page *page,
 				      const struct inspected_group *g, uint64_t all, bool growth)
 {
@@ -472,8 +502,8 @@ static void inspection_text_put_group(const struct inspection_page *page,
 	inspection_text_put_label(page, g);
 	fputc('\n', out);
 	inspection_text_put_origin(page, g);
-	if (g->held_by && (page->options->verbose || g->live.bytes >= all / GROUPS_SHARE))
-		inspection_text_put_held_by(page, g->held_by);
+	if (page->options->verbose || g->live.bytes >= all / GROUPS_SHARE)
+		inspection_text_put_holders(page, g);
 }
 
 static void inspection_text_put_groups(const struct inspection_page *page)
@@ -520,6 +550,7 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 	inspection_text_put_caveats(&page);
 	inspection_text_put_where(&page);
 	inspection_text_put_lost(&page);
+	inspection_text_put_ways(page.out, page.options, page.i, page.top);
 	inspection_text_put_groups(&page);
 	fputc('\n', page.out);
 	err = close_memstream(page.out) ?: text_page_write(e, text, len);

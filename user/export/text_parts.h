@@ -104,6 +104,10 @@ void survey_text_put_ends(FILE *out, const struct export_options *options,
 /* struct exporter_format's inspection() */
 int inspection_write_text(struct exporter *e, const struct inspection *inspection, size_t top);
 
+/* A part of it: what hangs on what. `top`: so many roots with -v. Nothing where that is not known. */
+void inspection_text_put_ways(FILE *out, const struct export_options *options,
+			      const struct inspection *inspection, size_t top);
+
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
 void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES]);
 

@@ -42,6 +42,16 @@ static int held_length_without_number(const char *name)
 		       : (int)strlen(name);
 }
 
+/*
+ * What is being named: the very place, or the whole of which it is a part.
+ */
+struct held_place {
+	FILE *out;
+	uint64_t address;
+	bool whole, frames; /* `frames`: the function in whose stack frame it is is wanted */
+	uint64_t key;	    /* of a variable that has a name: where it begins */
+};
+
 static void held_put_variable(FILE *out, const char *name, uint64_t offset, const char *path)
 {
 	fprintf(out, "%.*s", held_length_without_number(name), name);
@@ -86,19 +96,20 @@ static bool held_find_variable(const struct held_by *h, const struct mapping *m,
 }
 
 /* By the variable's name; without a symbol by the address that `nm` would show. */
-static bool held_put_static(const struct held_by *h, FILE *out, const struct mapping *m,
-			    uint64_t address)
+static bool held_put_static(const struct held_by *h, struct held_place *p, const struct mapping *m)
 {
 	struct held_variable v;
 
-	if (!held_find_variable(h, m, address, &v))
+	if (!held_find_variable(h, m, p->address, &v))
 		return false;
 	if (v.name) {
-		held_put_variable(out, v.name, v.offset, v.file->path);
+		p->key = p->address - v.offset;
+		held_put_variable(p->out, v.name, p->whole ? 0 : v.offset, v.file->path);
 	} else {
-		fputs("data of ", out);
-		held_put_file(out, v.file->path);
-		fprintf(out, "+0x%" PRIx64, v.vaddr);
+		fputs("data of ", p->out);
+		held_put_file(p->out, v.file->path);
+		if (!p->whole)
+			fprintf(p->out, "+0x%" PRIx64, v.vaddr);
 	}
 	return true;
 }
@@ -192,14 +203,15 @@ static int held_put_frame(const struct held_by *h, FILE *out, const struct memor
 	return 0;
 }
 
-static bool held_put_thread_variable(const struct held_by *h, FILE *out, uint64_t address)
+static bool held_put_thread_variable(const struct held_by *h, FILE *out, uint64_t address,
+				     bool whole)
 {
 	struct thread_variable v;
 
 	if (!h->names.thread_variable || h->names.thread_variable(h->names.ctx, address, &v))
 		return false;
 	if (v.name) {
-		held_put_variable(out, v.name, v.offset, v.module);
+		held_put_variable(out, v.name, whole ? 0 : v.offset, v.module);
 		fprintf(out, ", thread-local data of thread %d", (int)v.tid);
 	} else {
 		fprintf(out, "thread-local data of thread %d (", (int)v.tid);
@@ -209,9 +221,11 @@ static bool held_put_thread_variable(const struct held_by *h, FILE *out, uint64_
 	return true;
 }
 
-static void held_put_memory(FILE *out, const struct mapping *m, uint64_t address)
+static void held_put_memory(struct held_place *p, const struct mapping *m)
 {
-	fprintf(out, "memory at 0x%" PRIx64, address);
+	FILE *out = p->out;
+
+	fprintf(out, "memory at 0x%" PRIx64, p->whole && m ? m->start : p->address);
 	if (!m || !*m->path)
 		return;
 	fputs(" of ", out);
@@ -219,14 +233,15 @@ static void held_put_memory(FILE *out, const struct mapping *m, uint64_t address
 }
 
 /* Something of a thread's own? */
-static bool held_put_of_thread(const struct held_by *h, FILE *out, const struct mapping *m,
-			       uint64_t address)
+static bool held_put_of_thread(const struct held_by *h, struct held_place *p,
+			       const struct mapping *m)
 {
+	const uint64_t address = p->address;
 	const struct memory_thread *on = held_thread_on(h, m, address),
 				   *with = held_thread_with(h, m, address);
-	int err = on ? held_put_frame(h, out, on, address) : -ENOENT;
+	int err = on && p->frames ? held_put_frame(h, p->out, on, address) : -ENOENT;
 
-	if (!err || ((with || !m->ino) && held_put_thread_variable(h, out, address)))
+	if (!err || ((with || !m->ino) && held_put_thread_variable(h, p->out, address, p->whole)))
 		return true;
 	/*
 	 * Where in a mapping the stack ends and thread-local data begins is known only when the
@@ -237,34 +252,61 @@ static bool held_put_of_thread(const struct held_by *h, FILE *out, const struct 
 	else if (on && with && address < with->tls)
 		with = NULL;
 	if (with)
-		fprintf(out, "thread-local data of thread %d", (int)with->tid);
+		fprintf(p->out, "thread-local data of thread %d", (int)with->tid);
+	else if (on && p->whole)
+		fprintf(p->out, "the stack of thread %d", (int)on->tid);
 	else if (on)
-		fprintf(out, "the stack of thread %d, 0x%" PRIx64 " %s its stack pointer",
+		fprintf(p->out, "the stack of thread %d, 0x%" PRIx64 " %s its stack pointer",
 			(int)on->tid, address < on->sp ? on->sp - address : address - on->sp,
 			address < on->sp ? "below" : "above");
 	return on || with;
 }
 
-void held_by_put_root(const struct held_by *h, FILE *out, uint64_t address)
+static void held_put_place(const struct held_by *h, struct held_place *p)
 {
 	const struct mapping *m;
 
-	if (address == REACH_IN_HAND) {
-		fputs("a thread that may have been allocating or freeing it at that moment", out);
+	if (p->address == REACH_IN_HAND) {
+		fputs("a thread that may have been allocating or freeing it at that moment",
+		      p->out);
 		return;
 	}
-	if (address & REACH_REGISTER) {
-		fprintf(out, "a register of thread %d",
-			(int)h->image->memory->threads[(uint32_t)address].tid);
+	if (p->address & REACH_REGISTER) {
+		fprintf(p->out, "%s of thread %d", p->whole ? "registers" : "a register",
+			(int)h->image->memory->threads[(uint32_t)p->address].tid);
 		return;
 	}
-	m = h->image->memory->maps ? maps_find(h->image->memory->maps, address) : NULL;
-	if (m && (held_put_of_thread(h, out, m, address) || held_put_static(h, out, m, address)))
+	m = h->image->memory->maps ? maps_find(h->image->memory->maps, p->address) : NULL;
+	if (m && (held_put_of_thread(h, p, m) || held_put_static(h, p, m)))
 		return;
-	if (m && !strcmp(m->path, "[heap]"))
-		fprintf(out, "%s, at 0x%" PRIx64, h->names.heap, address);
+	if (!m || strcmp(m->path, "[heap]"))
+		held_put_memory(p, m);
+	else if (p->whole)
+		fputs(h->names.heap, p->out);
 	else
-		held_put_memory(out, m, address);
+		fprintf(p->out, "%s, at 0x%" PRIx64, h->names.heap, p->address);
+}
+
+void held_by_put_root(const struct held_by *h, FILE *out, uint64_t address)
+{
+	struct held_place place = {.out = out, .address = address, .frames = true};
+
+	held_put_place(h, &place);
+}
+
+uint64_t held_by_put_whole(const struct held_by *h, FILE *out, uint64_t address, bool frames)
+{
+	struct held_place place = {.out = out, .address = address, .whole = true, .frames = frames};
+
+	held_put_place(h, &place);
+	return place.key;
+}
+
+bool held_by_is_thread_variable(const struct held_by *h, uint64_t address)
+{
+	struct thread_variable v;
+
+	return h->names.thread_variable && !h->names.thread_variable(h->names.ctx, address, &v);
 }
 
 /* From the block to the root; *from is the root's word. NULL when out of memory. */
@@ -302,7 +344,8 @@ static void held_put_path(const struct held_by *h, FILE *out, const struct reach
 	 * What a library that was opened late has for a thread lies in a block of its own: it is
 	 * the variable that is of interest.
 	 */
-	if (count > 1 && held_put_thread_variable(h, out, reach_holder(reach, steps[count - 2])))
+	if (count > 1 &&
+	    held_put_thread_variable(h, out, reach_holder(reach, steps[count - 2]), false))
 		count--;
 	else
 		held_by_put_root(h, out, from);

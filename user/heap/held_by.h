@@ -61,6 +61,16 @@ int held_by_put(const struct held_by *held, FILE *out, uint32_t block);
 void held_by_put_root(const struct held_by *held, FILE *out, uint64_t address);
 
 /*
+ * The same of all that it is a part of: the variable and not the place in it, the mapping, the thread's registers.
+ * `frames`: on a stack the function in whose frame it is, which takes a walk up the stack. Returns where the
+ * variable begins; 0: it is none that has a name.
+ */
+uint64_t held_by_put_whole(const struct held_by *held, FILE *out, uint64_t address, bool frames);
+
+/* Does the word at the address belong to a variable that each thread has for itself? */
+bool held_by_is_thread_variable(const struct held_by *held, uint64_t address);
+
+/*
  * What a block is may be told by its first words: of a C++ object a pointer into its virtual table, of
  * an interpreter's object one to its type. ", a pointer to … in it", or nothing.
  */

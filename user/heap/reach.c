@@ -73,6 +73,25 @@ static bool reach_next_run(struct reach *r, uint64_t *start, uint64_t end, struc
 	return true;
 }
 
+/* The word is followed now, or, if it may be left over, when all others have been. */
+static void reach_follow_field(struct reach *r, uint32_t block, uint64_t address, uint64_t word,
+			       uint64_t from)
+{
+	const uint64_t pointer = word & r->mask;
+	uint32_t target;
+
+	if (!reach_may_point(r, pointer))
+		return;
+	target = block_index_find(r->index, pointer);
+	if (target != BLOCK_NONE && reach_state(&r->marks, target) == REACH_REACHABLE &&
+	    !r->empty_arrays)
+		return;
+	if (r->options.is_weak(r->options.weak_ctx, block, address))
+		block_set_add(&r->weak, block);
+	else
+		reach_follow_pointer(r, pointer, from, true);
+}
+
 static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 {
 	/*
@@ -83,13 +102,17 @@ static void reach_look_into(struct reach *r, uint32_t block, uint32_t leader)
 					    : heap_block_end(r->image, block);
 	uint64_t start = (heap_block_address(r->image, block) + 7) & ~7ull;
 	bool certain = reach_state(&r->marks, block) == REACH_REACHABLE;
+	bool weak = r->options.is_weak && certain && !r->weakly;
 	struct memory_run run;
 
 	while (reach_next_run(r, &start, end, &run)) {
 		uint64_t from = reach_word_in(&r->marks.holders, run.region, run.address);
 
 		for (size_t i = 0; i < run.count; i++) {
-			if (leader == BLOCK_NONE)
+			if (weak)
+				reach_follow_field(r, block, run.address + 8 * i, run.words[i],
+						   from + i);
+			else if (leader == BLOCK_NONE)
 				reach_follow(r, run.words[i], from + i, certain);
 			else
 				reach_follow_lost(r, run.words[i], from + i, leader);
@@ -122,6 +145,20 @@ static void reach_drain(struct reach *r)
 		reach_look_into(r, block, BLOCK_NONE);
 }
 
+/* And what the words lead to that may be left over; of what that is in turn the others come first. */
+static void reach_drain_weak(struct reach *r)
+{
+	uint32_t block;
+
+	reach_drain(r);
+	while (r->options.is_weak && (block = block_set_take(&r->weak, 0)) != BLOCK_NONE) {
+		r->weakly = true;
+		reach_look_into(r, block, BLOCK_NONE);
+		r->weakly = false;
+		reach_drain(r);
+	}
+}
+
 static void reach_follow_kind(struct reach *r, enum reach_root kind)
 {
 	const struct memory_image *memory = r->image->memory;
@@ -146,6 +183,7 @@ static void reach_follow_roots(struct reach *r)
 	reach_follow_kind(r, REACH_DATA);
 	reach_follow_thread_locals(r);
 	reach_drain(r);
+	reach_follow_kind(r, REACH_LIBRARY);
 	reach_follow_kind(r, REACH_MEMORY);
 	reach_follow_stacks_in_blocks(r);
 	reach_follow_kind(r, REACH_STACK);
@@ -167,9 +205,9 @@ static int reach_mark_held(struct reach *r)
 	int err;
 
 	reach_follow_roots(r);
-	reach_drain(r);
+	reach_drain_weak(r);
 	err = reach_hold_unjoined(r);
-	reach_drain(r);
+	reach_drain_weak(r);
 	while ((block = reach_next_of_rest(&r->marks)) != BLOCK_NONE) {
 		/* One that turned out to be reachable has been looked into. */
 		if (reach_state(&r->marks, block) == REACH_POSSIBLE)
@@ -266,6 +304,7 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 	r->mask = options->tagged ? reach_address_mask(image) : UINT64_MAX;
 	r->index = block_index_new(image);
 	if (!r->index || reach_marks_init(&r->marks, image->memory, image->block_count + 1) ||
+	    (options->is_weak && block_set_init(&r->weak, image->block_count + 1)) ||
 	    reach_inside_init(&r->inside, 2 * image->memory->thread_count + image->ended_count)) {
 		reach_free(r);
 		return -ENOMEM;
@@ -274,6 +313,7 @@ int reach_new(const struct heap_image *image, const struct reach_options *option
 		reach_free(r);
 		return -ENOMEM;
 	}
+	block_set_free(&r->weak);
 	reach_inside_finish(&r->inside);
 	reach_mark_lost(r);
 	*out = r;
@@ -287,6 +327,7 @@ void reach_free(struct reach *r)
 	block_index_free(r->index);
 	reach_marks_free(&r->marks);
 	reach_inside_free(&r->inside);
+	block_set_free(&r->weak);
 	free(r->held);
 	free(r);
 }

@@ -43,6 +43,12 @@ struct reach_options {
 	 * a collector goes through. 0: to its beginning. NULL: so of all. Outlives the reach.
 	 */
 	const uint8_t *heads;
+	/*
+	 * Is the word at the address, in the block, likely to be left over? What only such words lead to is held
+	 * by them, but they come after all others. NULL: none is.
+	 */
+	bool (*is_weak)(void *ctx, uint32_t block, uint64_t address);
+	void *weak_ctx;
 };
 
 struct heap_image;
@@ -59,9 +65,8 @@ enum verdict_class reach_class(const struct reach *reach, size_t block);
 
 /*
  * The address of the word through which the block was first found in its class: variables are looked
- * at first, then thread-local data, other memory, stacks and registers, each with all that it leads to.
- * 0: none (definitely
- * lost). REACH_REGISTER: not memory but a register; the low 32 bits are then the thread's index in
+ * at first, then thread-local data, the C library's variables, other memory, stacks and registers, each with
+ * all that it leads to, and then what is likely to be left over. 0: none (definitely lost). REACH_REGISTER: not memory but a register; the low 32 bits are then the thread's index in
  * the image.
  */
 #define REACH_REGISTER (1ull << 63)

@@ -21,6 +21,9 @@ struct reach {
 	uint64_t mask;
 	uint64_t low, span; /* [low, low + span]: all blocks and their ends */
 	uint64_t unknown_bytes;
+	/* of options.is_weak: blocks with words that are still to be followed; while they are, `weakly` */
+	struct block_set weak;
+	bool weakly;
 	/* of reach_each_below(); NULL: nobody wants to know */
 	void (*below)(void *ctx, uint32_t leader, uint32_t block);
 	void *below_ctx;

@@ -22,7 +22,9 @@ bool reach_may_be_heap(const struct heap_image *image, const struct memory_regio
  * made on the way, or one that is not used any more.
  */
 enum reach_root {
-	REACH_DATA,   /* variables of objects */
+	REACH_DATA, /* variables of objects */
+	/* of the C library: its buffers hold what was in them once */
+	REACH_LIBRARY,
 	REACH_MEMORY, /* whatever else can be written to: blocks from before the attach, mappings */
 	REACH_STACK,
 	REACH_ROOTS,

@@ -9,9 +9,9 @@
 #include "user/base/util.h"
 #include "user/heap/held_by.h"
 #include "user/heap/walker.h"
+#include "user/inspect/hanging.h"
 
 /* Each has a path to be found, with the names of what is on it. */
-#define GROUPS_HELD   16
 #define MAPPINGS_HELD 16
 
 struct holders {
@@ -92,35 +92,6 @@ static void holders_put_block(void *ctx, FILE *out, uint32_t block)
 	free(label);
 }
 
-/* ---- of groups ---------------------------------------------------------------------------- */
-
-/* Those with most reachable bytes, and of each the reachable block in the midst of them. */
-struct holders_chosen {
-	uint32_t group;
-	uint64_t left; /* reachable blocks up to that one */
-};
-
-static size_t holders_choose(const struct inspection *out,
-			     struct holders_chosen chosen[static GROUPS_HELD])
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < out->group_count; i++) {
-		const struct amount *live = &out->groups[i].verdict[VERDICT_REACHABLE];
-		size_t at = count;
-
-		while (at && out->groups[chosen[at - 1].group].verdict[VERDICT_REACHABLE].bytes <
-				     live->bytes)
-			at--;
-		if (!live->count || at == GROUPS_HELD)
-			continue;
-		count += count < GROUPS_HELD;
-		memmove(&chosen[at + 1], &chosen[at], (count - 1 - at) * sizeof(*chosen));
-		chosen[at] = (struct holders_chosen){(uint32_t)i, live->count / 2 + 1};
-	}
-	return count;
-}
-
 static int holders_put_path(const struct holders *h, uint32_t block, char **held_by)
 {
 	size_t len = 0;
@@ -129,27 +100,6 @@ static int holders_put_path(const struct holders *h, uint32_t block, char **held
 
 	if (out && close_memstream(out))
 		err = -ENOMEM;
-	return err;
-}
-
-/* Blocks of a group that lie together have often been made together: one in the midst is as good as any. */
-static int holders_of_groups(struct holders *h)
-{
-	struct holders_chosen chosen[GROUPS_HELD];
-	size_t count = holders_choose(h->out, chosen), found = 0;
-	int err = 0;
-
-	for (size_t i = 0; !err && found < count && i < h->image->block_count; i++) {
-		size_t at = 0;
-
-		while (at < count && chosen[at].group != packed_get(h->group_of, i))
-			at++;
-		if (at == count || !chosen[at].left ||
-		    reach_class(h->held.reach, i) != VERDICT_REACHABLE || --chosen[at].left)
-			continue;
-		err = holders_put_path(h, (uint32_t)i, &h->out->groups[chosen[at].group].held_by);
-		found++;
-	}
 	return err;
 }
 
@@ -252,12 +202,12 @@ static int holders_of_mappings(struct holders *h)
 }
 
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const struct packed *group_of, const struct holders_names *names,
+		 struct hanging_kinds *kinds, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out)
 {
 	struct holders h = {
 		.image = image,
-		.group_of = group_of,
+		.group_of = kinds->group_of,
 		.names = names,
 		.traced = traced,
 		.out = out,
@@ -273,6 +223,6 @@ int holders_find(const struct heap_image *image, const struct reach *reach,
 		.block = holders_put_block,
 		.heap = "heap that is no block",
 	};
-	err = holders_of_groups(&h);
+	err = hanging_find(&h.held, kinds, out);
 	return err ?: holders_of_mappings(&h);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What holds the largest groups of blocks, and the largest mappings. Internal to user/inspect. */
+/* What hangs on what, what holds the largest groups of blocks, and the largest mappings. Internal to user/inspect. */
 #ifndef MEMLEAKBPF_INSPECT_HOLDERS_H
 #define MEMLEAKBPF_INSPECT_HOLDERS_H
 
 #include "user/base/packed.h"
 #include "user/heap/reach.h"
 #include "user/inspect/class_memory.h"
+#include "user/inspect/hanging.h"
 #include "user/inspect/inspect.h"
 #include "user/inspect/thread_locals.h"
 #include "user/model/inspection.h"
@@ -21,11 +22,11 @@ struct holders_names {
 };
 
 /*
- * Fills in held_by of the groups that have most reachable bytes, and of the largest mappings.
- * `group_of`: by block; `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
+ * Fills in the ways, holders of the groups that have most bytes, and held_by of the largest mappings.
+ * `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
  */
 int holders_find(const struct heap_image *image, const struct reach *reach,
-		 const struct packed *group_of, const struct holders_names *names,
+		 struct hanging_kinds *kinds, const struct holders_names *names,
 		 const struct inspect_traced *traced, struct inspection *out);
 
 #endif

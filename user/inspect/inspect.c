@@ -12,8 +12,10 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/dead_memory.h"
+#include "user/heap/fields.h"
 #include "user/heap/reach.h"
 #include "user/inspect/classes.h"
+#include "user/inspect/hanging.h"
 #include "user/inspect/holders.h"
 #include "user/inspect/losses.h"
 #include "user/inspect/libc_version.h"
@@ -32,6 +34,7 @@ struct inspect_run {
 	struct class_files files;
 	struct symbolizer *own_names; /* NULL: they are the tracer's */
 	struct block_classes *classes;
+	struct hanging_kinds kinds;
 	struct inspection *out;
 };
 
@@ -148,6 +151,21 @@ static int inspect_group(struct inspect_run *run)
 	return 0;
 }
 
+/* Follows pointers, those first that are fields of their blocks' kinds. */
+static int inspect_reach(struct inspect_run *run, struct reach_options how)
+{
+	const struct fields_kinds kinds = {&run->kinds, hanging_kind, run->out->group_count};
+	struct fields *fields = NULL;
+	int err = hanging_kinds_init(&run->kinds, &run->classes->group, run->out);
+
+	err = err ?: fields_new(run->image, &kinds, &fields);
+	how.is_weak = fields_is_weak;
+	how.weak_ctx = fields;
+	err = err ?: reach_new(run->image, &how, &run->reach);
+	fields_free(fields);
+	return err;
+}
+
 static int inspect_judge(struct inspect_run *run)
 {
 	const struct inspect_traced *traced = run->options->traced;
@@ -157,7 +175,7 @@ static int inspect_judge(struct inspect_run *run)
 					  .ctx = traced ? traced->ctx : NULL,
 					  .heads = run->classes->heads};
 	struct verdict *v = &run->out->verdict;
-	int err = reach_new(run->image, &how, &run->reach);
+	int err = inspect_reach(run, how);
 
 	if (err)
 		return err;
@@ -204,7 +222,7 @@ static int inspect_find_holders(struct inspect_run *run)
 	int err = -ENOMEM;
 
 	if (names.locals)
-		err = holders_find(run->image, run->reach, &run->classes->group, &names,
+		err = holders_find(run->image, run->reach, &run->kinds, &names,
 				   run->options->traced, run->out);
 	thread_locals_free(names.locals);
 	return err;
@@ -273,6 +291,7 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 		run.out->tool_bytes = inspect_own_peak();
 	}
 	block_classes_free(run.classes);
+	hanging_kinds_release(&run.kinds);
 	free(run.inventory.covered);
 	free(run.inventory.seen);
 	reach_free(run.reach);

@@ -118,6 +118,24 @@ char *inspected_group_label(const struct inspected_group *g)
 	return len < 0 ? NULL : label;
 }
 
+char *inspected_way_label(const struct inspected_way *way)
+{
+	char count[FORMAT_GROUPED_MAX], *label = NULL;
+	int len;
+
+	if (way->up == SIZE_MAX || way->single)
+		return strdup(way->name);
+	if (way->own.count == 1 && strncmp(way->name, "blocks of ", strlen("blocks of ")) != 0)
+		return strdup(way->name);
+	if (way->own.count == 1)
+		return asprintf(&label, "a block of %s", way->name + strlen("blocks of ")) < 0
+			       ? NULL
+			       : label;
+	len = asprintf(&label, "%s %s%s", format_grouped(count, way->own.count),
+		       way->linked ? "linked " : "", way->name);
+	return len < 0 ? NULL : label;
+}
+
 static int inspected_compare_text(const char *a, const char *b)
 {
 	return !a || !b ? (a != NULL) - (b != NULL) : strcmp(a, b);
@@ -147,12 +165,16 @@ void inspection_free(struct inspection *inspection)
 	for (size_t i = 0; i < inspection->group_count; i++) {
 		free(inspection->groups[i].name);
 		free(inspection->groups[i].module);
-		free(inspection->groups[i].held_by);
+		for (size_t n = 0; n < inspection->groups[i].holder_count; n++)
+			free(inspection->groups[i].holders[n].path);
 		free(inspection->groups[i].contents);
 		free(inspection->groups[i].origin.function);
 	}
 	for (size_t i = 0; i < inspection->loss_count; i++)
 		free(inspection->losses[i].origin.function);
+	for (size_t i = 0; i < inspection->way_count; i++)
+		free(inspection->ways[i].name);
+	free(inspection->ways);
 	free(inspection->mappings);
 	free(inspection->groups);
 	free(inspection->losses);

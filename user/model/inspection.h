@@ -79,6 +79,28 @@ struct inspected_origin {
 	char *function;	      /* of that stack, the one that asked; NULL: unknown. Owned */
 };
 
+/*
+ * What hangs on what, by the nearest way: a root (a variable, a stack), or blocks of a kind behind it. Each block
+ * counts in one of them, so the roots add up to the whole.
+ */
+struct inspected_way {
+	size_t up; /* index of what holds it, which stands before it; SIZE_MAX: it is a root */
+	char *name; /* "cache (maps)"; "blocks of 24 B"; of a single block "a block of 1.2 KiB". Owned */
+	bool linked;		/* blocks of it lead to others of it: a list, a tree */
+	bool single;		/* one block that keeps much */
+	bool lost;		/* the root of what nothing leads to */
+	struct amount own;	/* its blocks */
+	struct amount retained; /* with all that hangs on them */
+};
+
+/* By what some of a group's blocks are held. */
+struct inspected_holder {
+	char *path; /* from the root on, a line each, the last without its end. Owned */
+	struct amount held;
+};
+
+#define INSPECTED_HOLDERS 5
+
 /* Blocks that are alike. */
 struct inspected_group {
 	enum group_kind kind;
@@ -90,7 +112,9 @@ struct inspected_group {
 		beginning;
 	struct amount live;
 	struct amount verdict[VERDICT_CLASSES];
-	char *held_by; /* of the reachable ones, as in stack.held_by; NULL: not looked for. Owned */
+	/* those that hold most of it; none where it was not looked for */
+	struct inspected_holder holders[INSPECTED_HOLDERS];
+	size_t holder_count;
 	char *contents; /* --contents: first bytes of one; NULL. Owned */
 	size_t contents_len;
 	bool growth_known;
@@ -134,6 +158,8 @@ struct inspection {
 	size_t group_count;
 	struct inspected_loss *losses; /* the most bytes first. Owned */
 	size_t loss_count;
+	struct inspected_way *ways; /* holders before what they hold; only the larger ones. Owned */
+	size_t way_count;
 	uint64_t tool_bytes; /* the tool's own largest resident set meanwhile */
 };
 
@@ -147,6 +173,12 @@ const char *memory_part_text(enum memory_part part); /* for people */
  * cleaned of text that others wrote. The caller frees it; NULL when out of memory.
  */
 char *inspected_group_label(const struct inspected_group *group);
+
+/*
+ * "cache (maps)", "a block of 1.2 KiB", "10,000 blocks of 24 B", "37 linked text". The caller
+ * frees it; NULL when out of memory.
+ */
+char *inspected_way_label(const struct inspected_way *way);
 
 /*
  * The built-in suppression that knows these blocks, which a library loses by design: its name.

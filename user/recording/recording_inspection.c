@@ -16,6 +16,7 @@
 #define ALLOCATORS_MAX 64
 #define GROUPS_MAX     100000
 #define MAPPINGS_MAX   10000
+#define WAYS_MAX       100000
 
 static const struct field origin_fields[] = {
 	FIELD_NUMBER(1, struct inspected_origin, traced.bytes),
@@ -56,6 +57,29 @@ static const struct field mapping_fields[] = {
 	{0},
 };
 
+static const struct field holder_fields[] = {
+	FIELD_TEXT(1, struct inspected_holder, path),
+	FIELD_NUMBER(2, struct inspected_holder, held.bytes),
+	FIELD_NUMBER(3, struct inspected_holder, held.count),
+	{0},
+};
+
+FIELD_OWN_FUNCTIONS(way_up);
+
+static const struct field way_fields[] = {
+	FIELD_TEXT(1, struct inspected_way, name),
+	FIELD_OWN(2, way_up), /* number of one that stands before, from 1; left out: it is a root */
+	FIELD_FLAG_IF_ANY(3, 0, struct inspected_way, linked),
+	FIELD_FLAG_IF_ANY(3, 1, struct inspected_way, single),
+	FIELD_FLAG_IF_ANY(3, 2, struct inspected_way, lost),
+	FIELD_IF_ANY(4, struct inspected_way, own.bytes),
+	FIELD_IF_ANY(5, struct inspected_way, own.count),
+	FIELD_IF_ANY(6, struct inspected_way, retained.bytes),
+	FIELD_IF_ANY(7, struct inspected_way, retained.count),
+	{0},
+};
+
+FIELD_OWN_FUNCTIONS(group_holders);
 FIELD_OWN_FUNCTIONS(group_kind);
 FIELD_OWN_FUNCTIONS(group_contents);
 FIELD_OWN_FUNCTIONS(group_growth);
@@ -67,10 +91,11 @@ static const struct field group_fields[] = {
 	FIELD_IF_ANY(4, struct inspected_group, size),
 	FIELD_IF_ANY(5, struct inspected_group, beginning),
 	FIELD_LIST(6, struct inspected_group, verdict), /* bytes and count of each class */
-	FIELD_TEXT(7, struct inspected_group, held_by),
+	/* 7: what held one of its blocks */
 	FIELD_OWN(8, group_contents),
 	FIELD_OWN(9, group_growth), /* double; left out: not known */
 	FIELD_PART(10, struct inspected_group, origin, origin_fields),
+	FIELD_OWN_PARTS(11, group_holders, holder_fields),
 	{0},
 };
 
@@ -85,6 +110,7 @@ static const struct field loss_fields[] = {
 };
 
 static const struct inspected_group no_group = {.kind = GROUP_SIZE};
+static const struct inspected_way no_way = {.up = SIZE_MAX};
 static const struct inspected_loss no_loss = {.group = SIZE_MAX};
 
 /* An inspection, and what is read of its command line. */
@@ -132,10 +158,31 @@ const struct field recording_inspection_fields[] = {
 		    GROUPS_MAX, &no_group),
 	FIELD_PARTS(22, struct recorded_inspection, i.losses, i.loss_count, loss_fields, GROUPS_MAX,
 		    &no_loss),
+	FIELD_PARTS(28, struct recorded_inspection, i.ways, i.way_count, way_fields, WAYS_MAX,
+		    &no_way),
 	{0},
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
+
+static int put_way_up(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct inspected_way *way = from;
+
+	if (way->up != SIZE_MAX)
+		wire_uint(&out->chunk.body, number, way->up + 1);
+	return 0;
+}
+
+static int put_group_holders(struct recording_out *out, unsigned number, const void *from)
+{
+	const struct inspected_group *g = from;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < g->holder_count; i++)
+		err = fields_put_part(out, number, holder_fields, &g->holders[i]);
+	return err;
+}
 
 static int put_group_kind(struct recording_out *out, unsigned number, const void *from)
 {
@@ -179,6 +226,35 @@ int recording_put_inspection(struct recording_out *out, const struct inspection 
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
+
+static int take_way_up(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	struct inspected_way *way = to;
+
+	(void)in;
+	if (f->type == WIRE_VARINT)
+		way->up = f->number ? f->number - 1 : SIZE_MAX;
+	return 0;
+}
+
+static int take_group_holders(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	static const char unreadable[] = "a holder cannot be read";
+	struct inspected_group *g = to;
+	struct inspected_holder holder = {0};
+	int err;
+
+	if (f->type != WIRE_BYTES)
+		return 0;
+	err = fields_take(in, holder_fields, f->body, &holder, unreadable);
+	if (!err && (!holder.path || g->holder_count == INSPECTED_HOLDERS))
+		err = recording_refuse(in, unreadable);
+	if (err)
+		free(holder.path);
+	else
+		g->holders[g->holder_count++] = holder;
+	return err;
+}
 
 /* One that a later version knows is of blocks that are alike, and more is not known. */
 static int take_group_kind(struct recording_in *in, const struct wire_field *f, void *to)
@@ -277,6 +353,12 @@ static int inspection_check(struct recording_in *in, struct inspection *i)
 	for (size_t n = 0; n < i->loss_count; n++) {
 		if (i->losses[n].group >= i->group_count)
 			return recording_refuse(in, "a loss of a group that is not there");
+	}
+	for (size_t n = 0; n < i->way_count; n++) {
+		const struct inspected_way *way = &i->ways[n];
+
+		if (!way->name || (way->up != SIZE_MAX && way->up >= n))
+			return recording_refuse(in, "what hangs on what cannot be read");
 	}
 	return 0;
 }

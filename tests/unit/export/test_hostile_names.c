@@ -272,7 +272,9 @@ static void inspections(void **state)
 			s.mappings[1].name = (char *)NAME("mapping");
 			s.groups[0].name = (char *)NAME("class");
 			s.groups[0].module = (char *)NAME("module");
-			s.groups[0].held_by = (char *)NAME("holder");
+			s.groups[0].holders[0].path = (char *)NAME("holder");
+			s.ways[0].name = (char *)NAME("way");
+			s.ways[2].name = (char *)NAME("way");
 			s.groups[0].origin.function = (char *)NAME("function");
 			s.groups[3].contents = (char *)NAME("contents");
 			s.groups[3].contents_len = sizeof(NAME("contents")) - 1;

@@ -98,7 +98,7 @@ static void name_stack(void *ctx, uint32_t stack, uint64_t *id, const char **fun
 	*function = names[stack];
 }
 
-static int judged(void *ctx, const struct reach *reach)
+static int judged(void *ctx, struct reach *reach)
 {
 	(*(unsigned *)ctx)++;
 	assert_non_null(reach);
