@@ -70,7 +70,11 @@ static inline void sample_inspection_groups(struct sample_inspection *s)
 static inline void sample_inspection_ways(struct sample_inspection *s)
 {
 	const struct inspected_way ways[ARRAY_SIZE(s->ways)] = {
-		{.up = SIZE_MAX, .name = (char *)"sessions (shop)", .retained = {452096, 9001}},
+		{.up = SIZE_MAX,
+		 .name = (char *)"sessions (shop)",
+		 .retained = {452096, 9001},
+		 .alone = {400000, 8001},
+		 .shared = {52096, 1000}},
 		{.up = 0,
 		 .name = (char *)"a block of 4.0 KiB",
 		 .single = true,

@@ -133,6 +133,8 @@ static void inspection_json_put_way(struct json *to, const struct inspected_way 
 	if (way->own.count)
 		json_put_amount(to, "own", &way->own);
 	json_put_amount(to, "retained", &way->retained);
+	if (way->alone.count || way->shared.count)
+		json_put_amount(to, "alone", &way->alone);
 	json_end(to);
 }
 

@@ -89,6 +89,9 @@ static void ways_put_line(const struct ways_page *p, size_t way, unsigned depth)
 	for (unsigned i = 0; i < depth; i++)
 		fputs(i + 1 == depth ? "  -> " : "  ", p->out);
 	ways_put_labels(p, steps, count);
+	if (!depth && p->i->ways[way].shared.bytes > ways_bytes(p, way) / SHARE_SHOWN)
+		fprintf(p->out, "; at least %s of it nobody else's",
+			format_bytes(human, p->i->ways[way].alone.bytes));
 	fputc('\n', p->out);
 	if (depth == DEPTH_SHOWN)
 		return;

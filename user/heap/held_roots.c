@@ -12,7 +12,6 @@
 
 #include "user/base/fnv.h"
 #include "user/base/util.h"
-#include "user/model/id_map.h"
 
 /* So many names are asked for; what is left has none. */
 #define NAMES_MAX 200000
@@ -23,7 +22,6 @@ struct held_naming {
 	size_t count;
 	uint64_t framed_bytes;
 	struct held_roots *roots;
-	struct id_map by_hash; /* of variable and name: the number of the last root of that hash */
 	size_t named;
 };
 
@@ -32,6 +30,7 @@ void held_roots_free(struct held_roots *roots)
 	for (size_t i = 0; i < roots->count; i++)
 		free(roots->items[i].name);
 	free(roots->items);
+	id_map_free(&roots->by_hash);
 	*roots = (struct held_roots){0};
 }
 
@@ -50,8 +49,8 @@ static int held_intern(struct held_naming *n, char *name, uint64_t variable, uin
 	uint64_t hash = fnv1a(fnv1a(FNV1A_BASIS, &variable, sizeof(variable)), name, strlen(name));
 	struct held_roots *roots = n->roots;
 
-	if (id_map_get(&n->by_hash, hash, root) && roots->items[*root].variable == variable &&
-	    !strcmp(roots->items[*root].name, name)) {
+	if (id_map_get(&n->roots->by_hash, hash, root) &&
+	    roots->items[*root].variable == variable && !strcmp(roots->items[*root].name, name)) {
 		free(name);
 		return 0;
 	}
@@ -61,7 +60,7 @@ static int held_intern(struct held_naming *n, char *name, uint64_t variable, uin
 	}
 	*root = (uint32_t)roots->count;
 	roots->items[roots->count++] = (struct held_root){name, variable};
-	return id_map_put(&n->by_hash, hash, *root);
+	return id_map_put(&n->roots->by_hash, hash, *root);
 }
 
 static int held_name_word(struct held_naming *n, size_t at)
@@ -153,6 +152,5 @@ int held_roots_find(const struct held_by *held, struct held_word *words, size_t 
 		if (!err)
 			err = held_name_run(&n, at, &next);
 	}
-	id_map_free(&n.by_hash);
 	return err;
 }

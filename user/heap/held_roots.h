@@ -4,6 +4,7 @@
 #define MEMLEAKBPF_HEAP_HELD_ROOTS_H
 
 #include "user/heap/held_by.h"
+#include "user/model/id_map.h"
 
 /* A word in a root through which a block is held, and the bytes of what hangs on that block. */
 struct held_word {
@@ -21,6 +22,7 @@ struct held_root {
 struct held_roots {
 	struct held_root *items;
 	size_t count, room;
+	struct id_map by_hash; /* of variable and name: the number of the last root of that hash */
 };
 
 void held_roots_free(struct held_roots *roots);

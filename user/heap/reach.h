@@ -48,7 +48,7 @@ struct reach_options {
 	 * by them, but they come after all others. NULL: none is.
 	 */
 	bool (*is_weak)(void *ctx, uint32_t block, uint64_t address);
-	void *weak_ctx;
+	void *weak_ctx; /* outlives the reach, for reach_each_target() */
 };
 
 struct heap_image;
@@ -80,6 +80,17 @@ uint64_t reach_holder(const struct reach *reach, size_t block);
  */
 void reach_each_below(struct reach *reach, void (*fn)(void *ctx, uint32_t leader, uint32_t block),
 		      void *ctx);
+
+/*
+ * Calls for each pointer in a reachable block to the beginning of another one, but for words that are likely to be
+ * left over.
+ */
+void reach_each_target(const struct reach *reach, uint32_t block,
+		       void (*fn)(void *ctx, uint32_t target), void *ctx);
+
+/* Calls for each word of a program's or a library's variables, the C library's left out, that holds a block. */
+void reach_each_variable(struct reach *reach, void (*fn)(void *ctx, uint64_t word, uint32_t block),
+			 void *ctx);
 
 /* What it needs for that alone goes: reach_each_below() is not to be called any more. */
 void reach_settle(struct reach *reach);

@@ -43,6 +43,12 @@ void reach_follow_pointer(struct reach *r, uint64_t pointer, uint64_t from, bool
 {
 	uint32_t block = block_index_find(r->index, pointer);
 
+	if (r->told) {
+		if (block != BLOCK_NONE && reach_state(&r->marks, block) == REACH_REACHABLE &&
+		    reach_is_start(r->image, &r->options, block, pointer))
+			r->told(r->told_ctx, reach_word_address(&r->marks.holders, from), block);
+		return;
+	}
 	reach_take(r, reach_empty_array(r, pointer, block), from, certain);
 	if (block == BLOCK_NONE || reach_state(&r->marks, block) == REACH_REACHABLE)
 		return;

@@ -24,6 +24,9 @@ struct reach {
 	/* of options.is_weak: blocks with words that are still to be followed; while they are, `weakly` */
 	struct block_set weak;
 	bool weakly;
+	/* of reach_each_variable(); NULL: nobody wants to know */
+	void (*told)(void *ctx, uint64_t word, uint32_t block);
+	void *told_ctx;
 	/* of reach_each_below(); NULL: nobody wants to know */
 	void (*below)(void *ctx, uint32_t leader, uint32_t block);
 	void *below_ctx;

@@ -37,15 +37,20 @@ uint64_t reach_word(const struct reach_holders *holders, uint64_t address)
 	return region && region->start <= address ? reach_word_in(holders, region, address) : 0;
 }
 
+uint64_t reach_word_address(const struct reach_holders *holders, uint64_t number)
+{
+	size_t i = BISECT(i, 0, holders->memory->region_count, holders->first[i] <= number) - 1;
+
+	return holders->memory->regions[i].start + 8 * (number - holders->first[i]);
+}
+
 uint64_t reach_holders_get(const struct reach_holders *holders, size_t block)
 {
 	uint64_t number = packed_get(&holders->by_block, block);
-	size_t i;
 
 	if (number == reach_word_in_hand(holders))
 		return REACH_IN_HAND;
 	if (!number || number > holders->words)
 		return number ? REACH_REGISTER | (number - holders->words - 1) : 0;
-	i = BISECT(i, 0, holders->memory->region_count, holders->first[i] <= number) - 1;
-	return holders->memory->regions[i].start + 8 * (number - holders->first[i]);
+	return reach_word_address(holders, number);
 }

@@ -49,6 +49,9 @@ static inline void reach_holders_set(struct reach_holders *holders, uint32_t blo
 	packed_set(&holders->by_block, block, number);
 }
 
+/* The address of a word that is in memory. */
+uint64_t reach_word_address(const struct reach_holders *holders, uint64_t number);
+
 /* As reach_holder() says it. */
 uint64_t reach_holders_get(const struct reach_holders *holders, size_t block);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/colours.h"
 #include "user/heap/held_roots.h"
 #include "user/model/id_map.h"
 
@@ -48,6 +49,7 @@ struct ways_run {
 	uint32_t circle; /* the root of blocks that hold themselves; NONE: there are none so far */
 	uint32_t *track;
 	size_t track_room;
+	struct colours colours;
 	size_t room; /* of out->items */
 	/* Blocks that stand by themselves, by number. */
 	uint32_t *alone;
@@ -290,7 +292,7 @@ static int ways_get(struct ways_run *r, uint32_t up, uint64_t key, struct way wa
 
 static int ways_of_root(struct ways_run *r, uint32_t root, uint32_t *way)
 {
-	const struct way one = {.up = WAY_NONE, .kind = root, .block = NONE};
+	const struct way one = {.up = WAY_NONE, .kind = root, .root = root, .block = NONE};
 
 	return ways_get(r, WAY_NONE, root, one, way);
 }
@@ -310,7 +312,7 @@ static uint32_t ways_link(struct ways_run *r, uint32_t way)
 static int ways_of_block(struct ways_run *r, uint32_t up, uint32_t block, uint32_t *way)
 {
 	uint32_t kind = r->how->kind(r->how->ctx, block), above = r->out->items[up].up;
-	struct way one = {.up = up, .kind = kind, .block = NONE};
+	struct way one = {.up = up, .kind = kind, .root = r->out->items[up].root, .block = NONE};
 	uint64_t key = kind | 1ull << 32;
 
 	if (above != WAY_NONE && r->out->items[up].kind == kind) {
@@ -361,6 +363,10 @@ static int ways_follow(struct ways_run *r, uint32_t block)
 			break;
 		of[one] = way;
 		amount_add(&r->out->items[way].own, &amount);
+		if (r->colours.of[one] == r->out->items[way].root)
+			amount_add(&r->out->items[way].alone, &amount);
+		else if (r->colours.of[one] == COLOUR_MANY)
+			amount_add(&r->out->items[way].shared, &amount);
 	}
 	return err;
 }
@@ -372,8 +378,11 @@ static void ways_sum(struct ways *ways)
 	for (uint32_t i = ways->count; i-- > 0;) {
 		const struct way *way = &ways->items[i];
 
-		if (way->up != WAY_NONE)
-			amount_add(&ways->items[way->up].retained, &way->retained);
+		if (way->up == WAY_NONE)
+			continue;
+		amount_add(&ways->items[way->up].retained, &way->retained);
+		amount_add(&ways->items[way->up].alone, &way->alone);
+		amount_add(&ways->items[way->up].shared, &way->shared);
 	}
 }
 
@@ -398,6 +407,7 @@ static int ways_run(struct ways_run *r)
 	err = err ?: ways_find_alone(r);
 	free(r->kept);
 	r->kept = NULL;
+	err = err ?: colours_find(r->how->names, r->how->reach, &r->roots, &r->colours);
 	if (err)
 		return err;
 	r->out->of = malloc(((size_t)r->blocks + 1) * sizeof(*r->out->of));
@@ -433,6 +443,7 @@ int ways_find(const struct ways_of *how, struct ways *out)
 	free(r.track);
 	free(r.alone);
 	id_map_free(&r.by_key);
+	colours_release(&r.colours);
 	held_roots_free(&r.roots);
 	return err;
 }

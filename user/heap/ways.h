@@ -20,9 +20,12 @@
 struct way {
 	uint32_t up;		     /* WAY_NONE: it is a root */
 	uint32_t kind;		     /* of its blocks; of a root its number */
+	uint32_t root;		     /* number of the root that it hangs on */
 	uint32_t block;		     /* it has this one alone, which keeps much; or UINT32_MAX */
 	bool linked;		     /* blocks of it lead to others of it */
 	struct amount own, retained; /* its blocks; with all that hangs on them */
+	/* of retained: what no other variable leads to; what several do. Of what no variable leads to nothing */
+	struct amount alone, shared;
 };
 
 struct ways {
@@ -37,7 +40,7 @@ struct ways {
 
 struct ways_of {
 	const struct heap_image *image;
-	const struct reach *reach;
+	struct reach *reach; /* of reachable blocks all pointers are looked at again */
 	const struct held_by *names;
 	void *ctx;
 	/* What blocks are folded by. */

@@ -154,6 +154,8 @@ static int hanging_describe(const struct hanging *h, const struct way *way,
 		.lost = way->up == WAY_NONE && way->kind == h->ways.lost,
 		.own = way->own,
 		.retained = way->retained,
+		.alone = way->alone,
+		.shared = way->shared,
 	};
 	return out->name ? 0 : -ENOMEM;
 }
@@ -351,12 +353,13 @@ static int hanging_hold_groups(const struct hanging *h)
 	return err;
 }
 
-int hanging_find(const struct held_by *held, struct hanging_kinds *kinds, struct inspection *out)
+int hanging_find(const struct held_by *held, struct reach *reach, struct hanging_kinds *kinds,
+		 struct inspection *out)
 {
 	struct hanging h = {.held = held, .kinds = kinds, .out = out};
 	const struct ways_of how = {
 		.image = held->image,
-		.reach = held->reach,
+		.reach = reach,
 		.names = held,
 		.ctx = &h,
 		.kind = hanging_kind_of,

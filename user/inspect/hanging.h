@@ -25,6 +25,7 @@ uint32_t hanging_kind(void *ctx, uint32_t block);
 /*
  * Fills in out->ways, and the holders of the groups that have most bytes. 0 or -ENOMEM.
  */
-int hanging_find(const struct held_by *held, struct hanging_kinds *kinds, struct inspection *out);
+int hanging_find(const struct held_by *held, struct reach *reach, struct hanging_kinds *kinds,
+		 struct inspection *out);
 
 #endif

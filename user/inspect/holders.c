@@ -201,9 +201,9 @@ static int holders_of_mappings(struct holders *h)
 	return err;
 }
 
-int holders_find(const struct heap_image *image, const struct reach *reach,
-		 struct hanging_kinds *kinds, const struct holders_names *names,
-		 const struct inspect_traced *traced, struct inspection *out)
+int holders_find(const struct heap_image *image, struct reach *reach, struct hanging_kinds *kinds,
+		 const struct holders_names *names, const struct inspect_traced *traced,
+		 struct inspection *out)
 {
 	struct holders h = {
 		.image = image,
@@ -223,6 +223,6 @@ int holders_find(const struct heap_image *image, const struct reach *reach,
 		.block = holders_put_block,
 		.heap = "heap that is no block",
 	};
-	err = hanging_find(&h.held, kinds, out);
+	err = hanging_find(&h.held, reach, kinds, out);
 	return err ?: holders_of_mappings(&h);
 }

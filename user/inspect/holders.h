@@ -25,8 +25,8 @@ struct holders_names {
  * Fills in the ways, holders of the groups that have most bytes, and held_by of the largest mappings.
  * `traced`: NULL, nobody has watched it. 0 or -ENOMEM.
  */
-int holders_find(const struct heap_image *image, const struct reach *reach,
-		 struct hanging_kinds *kinds, const struct holders_names *names,
-		 const struct inspect_traced *traced, struct inspection *out);
+int holders_find(const struct heap_image *image, struct reach *reach, struct hanging_kinds *kinds,
+		 const struct holders_names *names, const struct inspect_traced *traced,
+		 struct inspection *out);
 
 #endif

@@ -35,6 +35,7 @@ struct inspect_run {
 	struct symbolizer *own_names; /* NULL: they are the tracer's */
 	struct block_classes *classes;
 	struct hanging_kinds kinds;
+	struct fields *fields;
 	struct inspection *out;
 };
 
@@ -155,15 +156,12 @@ static int inspect_group(struct inspect_run *run)
 static int inspect_reach(struct inspect_run *run, struct reach_options how)
 {
 	const struct fields_kinds kinds = {&run->kinds, hanging_kind, run->out->group_count};
-	struct fields *fields = NULL;
 	int err = hanging_kinds_init(&run->kinds, &run->classes->group, run->out);
 
-	err = err ?: fields_new(run->image, &kinds, &fields);
+	err = err ?: fields_new(run->image, &kinds, &run->fields);
 	how.is_weak = fields_is_weak;
-	how.weak_ctx = fields;
-	err = err ?: reach_new(run->image, &how, &run->reach);
-	fields_free(fields);
-	return err;
+	how.weak_ctx = run->fields;
+	return err ?: reach_new(run->image, &how, &run->reach);
 }
 
 static int inspect_judge(struct inspect_run *run)
@@ -291,6 +289,7 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 		run.out->tool_bytes = inspect_own_peak();
 	}
 	block_classes_free(run.classes);
+	fields_free(run.fields);
 	hanging_kinds_release(&run.kinds);
 	free(run.inventory.covered);
 	free(run.inventory.seen);

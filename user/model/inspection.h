@@ -91,6 +91,11 @@ struct inspected_way {
 	bool lost;		/* the root of what nothing leads to */
 	struct amount own;	/* its blocks */
 	struct amount retained; /* with all that hangs on them */
+	/*
+	 * of these: what no other variable leads to, at least; what several lead to, some of them perhaps by what is left
+	 * over in memory. Both 0 of what hangs on no variable
+	 */
+	struct amount alone, shared;
 };
 
 /* By what some of a group's blocks are held. */

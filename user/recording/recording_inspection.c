@@ -76,6 +76,10 @@ static const struct field way_fields[] = {
 	FIELD_IF_ANY(5, struct inspected_way, own.count),
 	FIELD_IF_ANY(6, struct inspected_way, retained.bytes),
 	FIELD_IF_ANY(7, struct inspected_way, retained.count),
+	FIELD_IF_ANY(8, struct inspected_way, shared.bytes),
+	FIELD_IF_ANY(9, struct inspected_way, shared.count),
+	FIELD_IF_ANY(10, struct inspected_way, alone.bytes),
+	FIELD_IF_ANY(11, struct inspected_way, alone.count),
 	{0},
 };
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,13 +62,13 @@ static uint32_t kind(void *ctx, uint32_t block)
 struct found {
 	struct heap_image *image;
 	struct reach *reach;
+	struct fields *fields;
 	struct ways ways;
 };
 
 static void find(struct found *f, struct heap_image *image)
 {
 	const struct fields_kinds kinds = {image, kind, 4096};
-	struct fields *fields;
 	struct reach_options options = {.is_weak = fields_is_weak};
 	struct held_by held = {
 		.image = image,
@@ -76,11 +77,11 @@ static void find(struct found *f, struct heap_image *image)
 
 	fake_finish(image);
 	f->image = image;
-	assert_int_equal(fields_new(image, &kinds, &fields), 0);
-	options.weak_ctx = fields;
+	assert_int_equal(fields_new(image, &kinds, &f->fields), 0);
+	options.weak_ctx = f->fields;
 	assert_int_equal(reach_new(image, &options, &f->reach), 0);
-	fields_free(fields);
-	how.reach = held.reach = f->reach;
+	how.reach = f->reach;
+	held.reach = f->reach;
 	assert_int_equal(ways_find(&how, &f->ways), 0);
 }
 
@@ -88,6 +89,7 @@ static void end(struct found *f)
 {
 	ways_release(&f->ways);
 	reach_free(f->reach);
+	fields_free(f->fields);
 	heap_image_free(f->image);
 }
 
@@ -226,6 +228,77 @@ static void alone(void **state)
 	end(&f);
 }
 
+#define GRAPHS	  400
+#define BLOCKS	  20
+#define VARIABLES 3
+
+/* Marks what can be reached from a variable. */
+static void mark(bool edges[VARIABLES + BLOCKS][BLOCKS], size_t from, bool *seen)
+{
+	for (size_t to = 0; to < BLOCKS; to++) {
+		if (!edges[from][to] || seen[to])
+			continue;
+		seen[to] = true;
+		mark(edges, VARIABLES + to, seen);
+	}
+}
+
+static void random_edges(struct heap_image *image, unsigned seed,
+			 bool edges[VARIABLES + BLOCKS][BLOCKS])
+{
+	const size_t count = 12 + seed % 40;
+
+	for (size_t n = 0; n < count; n++) {
+		size_t from = (size_t)rand_r(&seed) % (VARIABLES + BLOCKS);
+		size_t to = (size_t)rand_r(&seed) % BLOCKS, used = 0;
+		uint64_t at =
+			from < VARIABLES ? DATA + from * 256 : HEAP + (from - VARIABLES) * 128;
+
+		for (size_t other = 0; other < BLOCKS; other++)
+			used += edges[from][other];
+		if (edges[from][to] || used == 8)
+			continue;
+		edges[from][to] = true;
+		fake_word(image, at + 8 * used, HEAP + to * 128);
+	}
+}
+
+/* What is one variable's alone, and what several have, in random graphs: as if each variable were followed by itself. */
+static void alone_or_shared(void **state)
+{
+	(void)state;
+	for (unsigned graph = 0; graph < GRAPHS; graph++) {
+		bool edges[VARIABLES + BLOCKS][BLOCKS] = {0}, seen[VARIABLES][BLOCKS] = {0};
+		struct heap_image *image = new_image();
+		uint64_t alone = 0, shared = 0, found_alone = 0, found_shared = 0;
+		struct found f;
+
+		/* Each of a kind of its own: none of its words is left over. */
+		for (uint64_t b = 0; b < BLOCKS; b++)
+			fake_block(image, HEAP + b * 128, 64 + b);
+		random_edges(image, graph, edges);
+		for (size_t v = 0; v < VARIABLES; v++)
+			mark(edges, v, seen[v]);
+		for (uint64_t b = 0; b < BLOCKS; b++) {
+			unsigned holders = seen[0][b] + seen[1][b] + seen[2][b];
+
+			alone += holders == 1 ? 64 + b : 0;
+			shared += holders > 1 ? 64 + b : 0;
+		}
+		find(&f, image);
+		for (uint32_t i = 0; i < f.ways.count; i++) {
+			if (f.ways.items[i].up != WAY_NONE)
+				continue;
+			found_alone += f.ways.items[i].alone.bytes;
+			found_shared += f.ways.items[i].shared.bytes;
+		}
+		if (found_alone != alone || found_shared != shared)
+			fail_msg("graph %u: %u alone, %u found", graph, (unsigned)alone,
+				 (unsigned)found_alone);
+		end(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +306,7 @@ int main(void)
 		cmocka_unit_test(leftovers),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(alone),
+		cmocka_unit_test(alone_or_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
