@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/heap/heap_image.h"
 #include "user/heap/block_set.h"
 
 #define NONE UINT32_MAX

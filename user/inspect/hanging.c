@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/base/parse.h"
+#include "user/heap/heap_image.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/heap/ways.h"

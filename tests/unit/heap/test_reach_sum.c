@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/heap/fake_image.h"
+#include "user/model/snapshot.h"
 #include "user/heap/reach.h"
 
 #define DATA 0x555555600000ull /* writable data of the program: roots */
