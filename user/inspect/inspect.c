@@ -12,7 +12,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/heap/dead_memory.h"
-#include "user/heap/fields.h"
+#include "user/heap/kind_fields.h"
 #include "user/heap/reach.h"
 #include "user/inspect/classes.h"
 #include "user/inspect/hanging.h"

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "tests/unit/heap/fake_image.h"
-#include "user/heap/fields.h"
+#include "user/heap/kind_fields.h"
 #include "user/heap/ways.h"
 
 #define DATA 0x555555600000ull /* variables of 256 bytes each: "var0", "var1", … */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/heap/fields.h"
+#include "user/heap/kind_fields.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * few blocks of a kind is mostly left over from an earlier block, or a number: one such word into the midst of a
  * list would take the rest of it from its owner.
  */
-#ifndef MEMLEAKBPF_HEAP_FIELDS_H
-#define MEMLEAKBPF_HEAP_FIELDS_H
+#ifndef MEMLEAKBPF_HEAP_KIND_FIELDS_H
+#define MEMLEAKBPF_HEAP_KIND_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
