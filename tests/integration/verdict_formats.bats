@@ -149,9 +149,9 @@ $ours"
 	done
 }
 
-# Text has stacks of what only hangs on lost blocks with -v alone.
+# Text has stacks of what only hangs on lost blocks with -v alone, and rows of several stacks unless asked for stacks.
 as_much() {
-	[[ $1 != text ]] || echo -v
+	[[ $1 != text ]] || echo -v --by stack
 }
 
 # hides_alike OPTION…: all formats have as much of the recording left as JSON.
@@ -159,7 +159,7 @@ hides_alike() {
 	local format ours=''
 
 	for format in $(formats); do
-		# shellcheck disable=SC2046 # one word, or none
+		# shellcheck disable=SC2046 # words, or none
 		"$TOOL" report "$D/rec" -T 100000 -f "$format" $(as_much "$format") -o "$D/as.$format" "$@" || fail "$format"
 		LEFT=$(live_of "$format" "$D/as.$format")
 		[[ -n $ours ]] || ours=$LEFT

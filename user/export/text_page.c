@@ -291,6 +291,19 @@ static uint64_t text_live_rows(const struct text_page *page)
 	return count;
 }
 
+/* `hang` stacks of what hangs on lost blocks are not shown. */
+static void text_put_hanging(const struct text_page *page, uint64_t hang)
+{
+	char few[FORMAT_GROUPED_MAX];
+
+	if (hang)
+		fprintf(page->out,
+			"%s %s of what hangs on lost blocks %s not shown, but counted with these "
+			"(-v)\n",
+			format_grouped(few, hang), text_plural(hang, "stack", "stacks"),
+			text_plural(hang, "is", "are"));
+}
+
 static void put_summary(const struct text_page *page, const struct stack *const *shown,
 			size_t shown_count)
 {
@@ -323,6 +336,7 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 			text_plural(text_live_rows(page), "row", "rows"),
 			format_grouped(stacks, live_stacks));
 		text_put_share(page, bytes);
+		text_put_hanging(page, hang);
 		return;
 	}
 	/* Stacks whose blocks are all freed are shown under --sort alloc only. */
@@ -331,12 +345,7 @@ static void put_summary(const struct text_page *page, const struct stack *const 
 	fprintf(page->out, "\n%s of %s %s shown", format_grouped(few, shown_count),
 		format_grouped(all, live_stacks), text_plural(live_stacks, "stack", "stacks"));
 	text_put_share(page, bytes);
-	if (hang)
-		fprintf(page->out,
-			"%s %s of what hangs on lost blocks %s not shown, but counted with these "
-			"(-v)\n",
-			format_grouped(few, hang), text_plural(hang, "stack", "stacks"),
-			text_plural(hang, "is", "are"));
+	text_put_hanging(page, hang);
 }
 
 static void text_put_losses(const struct text_page *page)
@@ -481,7 +490,7 @@ static size_t text_leave_out_hanging(const struct export_options *options, const
 	if (!*left)
 		return SIZE_MAX;
 	for (size_t i = 0; i < shown_count; i++) {
-		if (options->verbose || !report_notes(r, shown[i])->hangs)
+		if (options->verbose || !report_notes(text_listed(r), shown[i])->hangs)
 			(*left)[count++] = shown[i];
 	}
 	return count;
