@@ -7,7 +7,8 @@
 load lib.bash
 
 # What differs by what it is of, and by when.
-OWN='del(.time, .time_ms, .total_ms, .pause_ms, .elapsed_ms, .tool_peak_bytes, .core, .final)'
+# What several variables lead to depends on what is left over on the stacks, which go on until the core is written.
+OWN='del(.ways[]?.alone, .ways[]?.shared) | del(.time, .time_ms, .total_ms, .pause_ms, .elapsed_ms, .tool_peak_bytes, .core, .final)'
 # What is of blocks. gcore does not say which pages were touched, so that what is resident is another number.
 BLOCKS='{verdict: (.verdict | del(.unknown_bytes)), groups, losses,
 	allocators: [.allocators[] | {name, in_use, slack_bytes, free_bytes, cached_bytes, unbelieved_bytes}]}'

@@ -82,8 +82,9 @@ bool programs_is_runtime_map(const struct memleakbpf *skel, const struct bpf_map
 /* Those programs know runtimes from the start on. */
 static bool programs_know_runtimes(const struct trace_options *options)
 {
-	return !options->old && (options->check_frees || options->guard.period ||
-				 (options->task_storage && !options->managed_later));
+	return !options->old &&
+	       (options->check_frees || options->guard.period ||
+		(options->task_storage && (!options->managed_later || options->managed_now)));
 }
 
 static void programs_replace(struct bpf_program **used, struct bpf_program *program)
