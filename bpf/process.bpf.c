@@ -83,9 +83,9 @@ int on_victim(uint64_t *ctx)
 	 1ull << 23 | 1ull << 28)
 
 /*
- * Was it the current process that sent it? 0 (SEND_SIG_NOINFO) stands for "kill() by the current process", which it is
- * on newer kernels. But with it the kernel also tells a process of its own broken pipe, and of a file that is too large
- * (SIGPIPE, SIGXFSZ). 1 (SEND_SIG_PRIV) is the kernel.
+ * Did the current process send it? The kernel takes 0 (SEND_SIG_NOINFO) for a kill() by the current
+ * process. It also passes 0 when it tells a process of its own broken pipe (SIGPIPE), or of a file
+ * that is too large (SIGXFSZ). 1 (SEND_SIG_PRIV) is the kernel itself.
  */
 static __always_inline bool signal_is_from_current(uint64_t info, uint32_t signal, bool itself)
 {

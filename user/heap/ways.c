@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "user/base/util.h"
-#include "user/heap/heap_image.h"
 #include "user/heap/colours.h"
+#include "user/heap/heap_image.h"
 #include "user/heap/held_roots.h"
 #include "user/model/id_map.h"
 
