@@ -37,7 +37,9 @@ union probe_cookie {
 		uint8_t bare;	/* no return probe: alloc_return is on its `ret` instructions */
 		uint8_t family; /* enum alloc_family */
 		/* a C++ operator: allocates the one block that it returns, and no other */
-		uint8_t one_block;
+		uint8_t one_block : 1;
+		/* a user's own function: 1 + its row of `own_functions`; 0: has none */
+		uint8_t own : 7;
 	};
 	struct {
 		uint8_t loaded_op, loaded_reserved[3];

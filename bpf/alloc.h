@@ -194,6 +194,7 @@ static __always_inline int enter_followed(struct pt_regs *ctx, union probe_cooki
 	p->size = size;
 	p->target_id = target->id;
 	p->op = resize ? OP_REALLOC : cookie.op;
+	p->own = cookie.own;
 	p->flags = (cookie.bare ? PENDING_BARE : 0) | (maps_arena(thread) ? PENDING_ARENA : 0);
 	if (resize)
 		detach_old(p, regs_argument(ctx, cookie.ptr_arg));
@@ -334,6 +335,42 @@ static __always_inline bool settle_arena(const struct pending *p, uint64_t addre
 	return true;
 }
 
+/* The row of the user's own function; NULL: the call is of another one. */
+static __always_inline struct own_function *own_function_of(const struct pending *p)
+{
+	uint64_t row = p->own;
+
+	if (!row)
+		return NULL;
+	/* The mask shows the verifier that the row is one of them. */
+	row--;
+	barrier_var(row);
+	return &own_functions[row & (OWN_FUNCTIONS_MAX - 1)];
+}
+
+/* Counts a returned call of a user's own function, to tell when all of them fail. */
+static __always_inline void own_function_returned(const struct pending *p, uint64_t result,
+						  bool failed)
+{
+	struct own_function *own = own_function_of(p);
+
+	if (!own)
+		return;
+	__sync_fetch_and_add(&own->calls, 1);
+	if (!failed)
+		return;
+	own->result = (int64_t)result;
+	__sync_fetch_and_add(&own->failed, 1);
+}
+
+/* Did the function that stores its block through an argument succeed? */
+static __always_inline bool out_call_succeeded(const struct pending *p, uint64_t result)
+{
+	const struct own_function *own = own_function_of(p);
+
+	return (int)result == (own ? (int)own->ok : 0);
+}
+
 /* A call ends that was entered at `sp`. */
 static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 {
@@ -347,7 +384,8 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 	if (!p || target_is_given_up(thread, p->target_id))
 		return 0;
 	if (p->op == OP_ALLOC_OUT) {
-		if ((int)address != 0) {
+		if (!out_call_succeeded(p, address)) {
+			own_function_returned(p, address, true);
 			if (CHECK_FREES)
 				note_failed(thread, p->target_id, sp);
 			return 0;
@@ -357,6 +395,7 @@ static __always_inline int leave(struct pt_regs *ctx, uint64_t sp)
 			return 0;
 		}
 	}
+	own_function_returned(p, address, !address || address == MAP_FAILED);
 	if (address == MAP_FAILED)
 		address = 0;
 	if (settle_arena(p, address))

@@ -7,6 +7,7 @@
 #define MEMLEAKBPF_BPF_CONFIG_H
 
 #include "bpf/abi.h"
+#include "bpf/own_function_abi.h"
 
 /* Sampling works with 16 fractional bits. */
 #define SAMPLE_ONE	   (1u << 16)
@@ -124,6 +125,7 @@ struct shared {
 const volatile struct config config __attribute__((weak)) = {};
 const volatile struct sample_tables sample_tables __attribute__((weak)) = {};
 struct shared shared __attribute__((weak)) = {};
+struct own_function own_functions[OWN_FUNCTIONS_MAX] __attribute__((weak)) = {};
 #endif
 
 #endif

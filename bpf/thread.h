@@ -21,7 +21,8 @@ struct pending {
 	struct live_value old; /* slot ABI_NO_SLOT: the old block is not one of ours */
 	uint32_t slot;	       /* where the new block will be counted; ABI_NO_SLOT: filtered out */
 	uint32_t target_id;
-	uint32_t op;		 /* enum alloc_op */
+	uint16_t op;		 /* enum alloc_op */
+	uint16_t own;		 /* a user's own function: 1 + its row of `own_functions` */
 	uint32_t flags;		 /* PENDING_* */
 	uint64_t return_address; /* PENDING_BARE: the word at sp while the call runs (x86_64) */
 	uint64_t ip;	 /* PENDING_BARE: the entry probe's place, which names the function */

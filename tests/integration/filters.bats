@@ -169,6 +169,40 @@ pool() {
 	each_mode pool
 }
 
+DEVICE=(--alloc-fn device_alloc:2:out=1 --alloc-fn device_table:1:2:out=3:ok=1 --realloc-fn device_resize:1:2 --free-fn device_free:1)
+
+device() {
+	start_target "$TARGETS/pool"
+	attach "${DEVICE[@]}"
+	tell device
+	snap
+	same
+	holds '[.stacks[].frames[0].function] | unique == ["device_alloc", "device_resize", "device_table"]'
+	holds '.lost | all(. == 0)'
+}
+
+@test "--alloc-fn with :out= and :ok=, --realloc-fn: functions that store the block through an argument" {
+	each_mode device
+}
+
+# always_fails FUNCTION COMMAND REGEX: nothing is counted, and standard error says why.
+always_fails() {
+	start_target "$TARGETS/pool"
+	attach --alloc-fn "$1" --free-fn device_free:1
+	tell "$2"
+	snap
+	holds '.live.bytes == 0'
+	stop_tool
+	grep -Eq -e "$3" "$D/tool.err" || fail "$(<"$D/tool.err")"
+	end_target
+}
+
+@test "--alloc-fn of a function whose calls all fail: no all-clear without a word" {
+	always_fails device_alloc:2 device-works 'alloc-fn device_alloc:2: all 200 calls so far have failed, the last with the result 0, .*:out=N:ok=0$'
+	always_fails device_table:1:2:out=3 device-works 'device_table:1:2:out=3: all 200 calls so far have failed, the last with the result 1, .*:ok=1$'
+	always_fails device_alloc:2:out=1 no-device 'device_alloc:2:out=1: all 3 calls so far have failed, the last with the result 2, '
+}
+
 @test "--symbols-prefix: a malloc family with a prefix" {
 	start_target "$TARGETS/pool"
 	attach --symbols-prefix my_pool_

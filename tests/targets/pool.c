@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Allocators that no table knows: a pool, with arguments in places of its own, and a malloc family
- * with a prefix. Commands: go (the pool), jump (it fails by longjmp), prefix (the family).
+ * Allocators that no table knows: a pool, with arguments in places of its own, a malloc family with
+ * a prefix, and a device's memory, whose functions return a status. Commands: go (the pool), jump
+ * (it fails by longjmp), prefix (the family), device, device-works (no call of it fails), no-device
+ * (each does).
  */
 #include <setjmp.h>
 
@@ -55,6 +57,94 @@ SITE void *my_pool_realloc(void *old, size_t size)
 	void *p = my_pool_alloc(&pool, size);
 
 	return p && old ? memmove(p, old, size) : p;
+}
+
+/* As cuMemAlloc_v2() has it: the status is 0, or 2 where there is no memory. */
+SITE int device_alloc(void **out, size_t size)
+{
+	void *block = my_pool_alloc(&pool, size);
+
+	if (block)
+		*out = block;
+	return block ? 0 : 2;
+}
+
+/* As OpenSSL's functions have it: 1 is success. */
+SITE int device_table(size_t rows, size_t size, void **out)
+{
+	void *block = my_pool_alloc(&pool, rows * size);
+
+	if (block)
+		*out = block;
+	return block != NULL;
+}
+
+SITE void *device_resize(void *old, size_t size)
+{
+	void *block = my_pool_realloc(old, size);
+
+	NOT_A_TAIL_CALL();
+	return block;
+}
+
+SITE int device_free(void *block)
+{
+	return block ? 0 : 1;
+}
+
+SITE static void *site_device(size_t size)
+{
+	void *block = NULL;
+
+	return device_alloc(&block, size) ? NULL : truth_keep(THIS_SITE(), block, size);
+}
+
+SITE static void *site_device_table(size_t rows, size_t size)
+{
+	void *block = NULL;
+
+	return device_table(rows, size, &block) ? truth_keep(THIS_SITE(), block, rows * size)
+						: NULL;
+}
+
+SITE static void *site_device_resize(void *old, size_t size)
+{
+	void *block = device_resize(old, size);
+
+	truth_forget(old);
+	return truth_keep(THIS_SITE(), block, size);
+}
+
+static void device(void)
+{
+	void *block;
+
+	for (int i = 0; i < 100; i++) {
+		site_device(1000);
+		site_device_table(3, 50);
+		site_device_resize(site_device(100), 200);
+		block = site_device(700);
+		truth_forget(block);
+		device_free(block);
+		if (site_device(SIZE_MAX / 4) || site_device_table(1, SIZE_MAX / 4))
+			truth_die("the device has more than it can have");
+	}
+}
+
+static void device_works(void)
+{
+	for (int i = 0; i < 200; i++) {
+		site_device(1000);
+		site_device_table(3, 50);
+	}
+}
+
+static void no_device(void)
+{
+	for (int i = 0; i < 3; i++) {
+		if (site_device(SIZE_MAX / 4))
+			truth_die("the device has more than it can have");
+	}
 }
 
 SITE static void *site_pool(size_t size)
@@ -133,6 +223,12 @@ static const char *obey(const char *command)
 			site_prefix_calloc(3, 7);
 			site_prefix_realloc(site_prefix_malloc(20), 40);
 		}
+	} else if (!strcmp(command, "device")) {
+		device();
+	} else if (!strcmp(command, "device-works")) {
+		device_works();
+	} else if (!strcmp(command, "no-device")) {
+		no_device();
 	} else {
 		return NULL;
 	}

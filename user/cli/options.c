@@ -374,6 +374,7 @@ void options_free(const struct options *options)
 	options_free_strings(&options->values.names);
 	options_free_strings(&options->values.trace.symbols_prefixes);
 	options_free_strings(&options->values.trace.alloc_fns);
+	options_free_strings(&options->values.trace.realloc_fns);
 	options_free_strings(&options->values.trace.free_fns);
 	options_free_strings(&options->values.trace.scopes);
 	options_free_strings(&options->values.filter.suppressions);

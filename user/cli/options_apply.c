@@ -247,26 +247,34 @@ int option_apply_targets(const struct option_row *row, struct options *options, 
 	return err;
 }
 
-int option_apply_alloc_fn(const struct option_row *row, struct options *options, const char *shown,
-			  const char *value)
+static int option_apply_function(const struct option_row *row, struct options *options,
+				 const char *shown, const char *value,
+				 int (*parse)(const char *text, struct alloc_fn *fn))
 {
 	struct alloc_fn fn;
 
-	if (alloc_fn_parse_alloc(value, &fn))
+	if (parse(value, &fn))
 		return option_refuse(row, shown, value);
 	alloc_fn_release(&fn);
 	return option_add_string(row, options, value);
 }
 
+int option_apply_alloc_fn(const struct option_row *row, struct options *options, const char *shown,
+			  const char *value)
+{
+	return option_apply_function(row, options, shown, value, alloc_fn_parse_alloc);
+}
+
+int option_apply_realloc_fn(const struct option_row *row, struct options *options,
+			    const char *shown, const char *value)
+{
+	return option_apply_function(row, options, shown, value, alloc_fn_parse_realloc);
+}
+
 int option_apply_free_fn(const struct option_row *row, struct options *options, const char *shown,
 			 const char *value)
 {
-	struct alloc_fn fn;
-
-	if (alloc_fn_parse_free(value, &fn))
-		return option_refuse(row, shown, value);
-	alloc_fn_release(&fn);
-	return option_add_string(row, options, value);
+	return option_apply_function(row, options, shown, value, alloc_fn_parse_free);
 }
 
 int option_apply_scope(const struct option_row *row, struct options *options, const char *shown,

@@ -48,15 +48,15 @@ static int check_usdt(const struct option_values *values)
 			   : trace->check_frees ? "--check-frees"
 			   : trace->mmap	? "--mmap"
 			   : trace->object	? "-O"
-			   : trace->alloc_fns.count	   ? "--alloc-fn"
-			   : trace->free_fns.count	   ? "--free-fn"
+			   : trace->alloc_fns.count ? "--alloc-fn"
+			   : trace->realloc_fns.count || trace->free_fns.count
+				   ? "--realloc-fn and --free-fn"
 			   : trace->symbols_prefixes.count ? "--symbols-prefix"
 							   : NULL;
 
 	if (trace->attach != ATTACH_USDT || !what)
 		return 0;
-	log_error("--attach usdt: excludes %s, as no function is traced; leave one of them out",
-		  what);
+	log_error("--attach usdt: excludes %s: no function is traced; leave one out", what);
 	return -EINVAL;
 }
 

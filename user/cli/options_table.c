@@ -332,10 +332,15 @@ const struct option_row option_rows[] = {
 	{"symbols-prefix", 0, "PREFIX", TRACED, STRINGS(option_apply_strings, trace.symbols_prefixes),
 	 .expected = "is not a prefix; give e.g. je_ for je_malloc and je_free",
 	 .texts = {ON(PAGE_PROBES, "trace PREFIXmalloc, PREFIXfree ... too, e.g. je_")}},
-	{"alloc-fn", 0, "NAME:SIZEARG[:COUNTARG]", TRACED, STRINGS(option_apply_alloc_fn, trace.alloc_fns),
-	 .expected = "is not NAME:SIZEARG[:COUNTARG]; give e.g. pool_alloc:2 when the second "
-		     "argument is the size",
-	 .texts = {ON(PAGE_PROBES, "this function allocates")}},
+	{"alloc-fn", 0, "NAME:SIZEARG...", TRACED, STRINGS(option_apply_alloc_fn, trace.alloc_fns),
+	 .expected = "is not NAME:SIZEARG[:COUNTARG][:out=ARG[:ok=RESULT]]; give e.g. pool_alloc:2 when the "
+		     "second argument is the size, pool_get:2:out=1 when the first one receives the block",
+	 .texts = {ON(PAGE_PROBES, "this function allocates; :out=ARG: it stores the block there")}},
+	{"realloc-fn", 0, "NAME:PTRARG:SIZEARG[:COUNTARG]", TRACED,
+	 STRINGS(option_apply_realloc_fn, trace.realloc_fns),
+	 .expected = "is not NAME:PTRARG:SIZEARG[:COUNTARG]; give e.g. pool_grow:1:2 when the first "
+		     "argument is the block and the second its new size",
+	 .texts = {ON(PAGE_PROBES, "this one resizes")}},
 	{"free-fn", 0, "NAME:PTRARG", TRACED, STRINGS(option_apply_free_fn, trace.free_fns),
 	 .expected = "is not NAME:PTRARG; give e.g. pool_free:1 when the first argument is the "
 		     "block",

@@ -92,10 +92,11 @@ void option_set_number(const struct option_row *row, struct options *options, ui
 option_apply_fn option_apply_duration, option_apply_size, option_apply_count, option_apply_choice,
 	option_apply_choices, option_apply_text, option_apply_true, option_apply_false,
 	option_apply_strings, option_apply_pids, option_apply_targets, option_apply_alloc_fn,
-	option_apply_free_fn, option_apply_scope, option_apply_keep, option_apply_children,
-	option_apply_leak_only, option_apply_usable, option_apply_inspect, option_apply_format,
-	option_apply_output, option_apply_time, option_apply_debuginfod, option_apply_regex,
-	option_apply_user, option_apply_budget, option_apply_metrics, option_apply_profiles,
-	option_apply_verbose, option_apply_help, option_apply_no_config, option_apply_version;
+	option_apply_realloc_fn, option_apply_free_fn, option_apply_scope, option_apply_keep,
+	option_apply_children, option_apply_leak_only, option_apply_usable, option_apply_inspect,
+	option_apply_format, option_apply_output, option_apply_time, option_apply_debuginfod,
+	option_apply_regex, option_apply_user, option_apply_budget, option_apply_metrics,
+	option_apply_profiles, option_apply_verbose, option_apply_help, option_apply_no_config,
+	option_apply_version;
 
 #endif

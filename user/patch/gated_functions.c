@@ -19,11 +19,11 @@
 
 static int gated_kind(const struct alloc_fn *fn)
 {
+	/* A user's own function is no operator new, and malloc cannot take its place. */
+	if (fn->throws && !fn->cxx)
+		return -1;
 	switch (fn->op) {
 	case OP_ALLOC:
-		/* A user's own function is no operator new, and malloc cannot take its place. */
-		if (fn->throws && !fn->cxx)
-			return -1;
 		if (fn->throws)
 			return strstr(fn->name, "St11align_val_t") ? GATE_KIND_NEW_ALIGNED
 								   : GATE_KIND_NEW;

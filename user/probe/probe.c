@@ -132,6 +132,7 @@ static void probe_init(struct probe *probe, const struct object *object,
 	cookie.ptr_arg = probe_arg_at(&probe->place, f->ptr_arg);
 	cookie.family = alloc_fn_family(f);
 	cookie.one_block = f->cxx && probe_is_cxx_library(object);
+	cookie.own = f->own & 0x7f;
 	probe->fn = fn;
 	probe->role = probe_role_of(f);
 	probe->offset = fn->offset + probe->place.offset;

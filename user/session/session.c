@@ -10,8 +10,8 @@
 #include "user/base/util.h"
 #include "user/process/proc.h"
 #include "user/session/looks.h"
+#include "user/session/own_functions.h"
 #include "user/session/source_trace.h"
-#include "user/target/allocator.h"
 #include "user/target/closure.h"
 #include "user/target/scope_spec.h"
 
@@ -27,15 +27,13 @@ struct session {
 	struct source_trace source;
 	struct pipeline *pipeline;
 	struct looks *looks; /* --inspect: by target */
-	struct alloc_fn *custom;
-	size_t custom_count;
+	struct own_functions *own;
 	struct scope_spec *scopes;
 	size_t scope_count;
 	pid_t command;	       /* 0: none */
 	size_t untraced_count; /* processes without an allocator that have been named */
 	bool untraced_command;
 	bool attached; /* to some process */
-	bool own_told; /* logged which of `custom` are nowhere */
 	/* this kernel has frame pointers only; logged once something is traced */
 	bool short_stacks;
 };
@@ -163,38 +161,13 @@ static void session_round_take(void *ctx, struct target *target)
 	session_take(round->session, target, &round->why);
 }
 
-/*
- * Libraries may come late, but most are there by the first report: functions found nowhere are
- * typing errors.
- */
-static void session_tell_own(struct session *s)
-{
-	const struct trace_config *o = &s->config->trace;
-	uint64_t found = trace_own_functions(s->trace);
-
-	if (s->own_told || !s->attached)
-		return;
-	s->own_told = true;
-	for (size_t i = 0; i < s->custom_count && i < 64; i++) {
-		bool allocates = i < o->alloc_fns.count;
-
-		if (found & 1ULL << i)
-			continue;
-		log_warn("%s %s: nothing that is mapped so far defines a function of that name, so "
-			 "no call of it is traced; `nm -C` of the program or library shows how it "
-			 "is called there",
-			 allocates ? "--alloc-fn" : "--free-fn",
-			 allocates ? o->alloc_fns.items[i]
-				   : o->free_fns.items[i - o->alloc_fns.count]);
-	}
-}
-
 static int session_round(struct session *s, struct source_occasion why)
 {
 	struct session_round round = {s, why};
 	int err;
 
-	session_tell_own(s);
+	if (s->attached)
+		own_functions_tell(s->own, s->trace, why.final);
 	trace_tell_untraced(s->trace, why.final ? 0 : UNTRACED_NS);
 	source_trace_begin_round(&s->source);
 	output_round(pipeline_output(s->pipeline), true);
@@ -240,27 +213,6 @@ struct trace_needs session_needs(const struct watch_config *config)
 	return needs;
 }
 
-static int session_parse_custom(struct session *s)
-{
-	const struct watch_config *o = s->config;
-	int err = 0;
-
-	s->custom =
-		calloc(o->trace.alloc_fns.count + o->trace.free_fns.count + 1, sizeof(*s->custom));
-	if (!s->custom)
-		return -ENOMEM;
-	for (size_t i = 0; !err && i < o->trace.alloc_fns.count; i++) {
-		err = alloc_fn_parse_alloc(o->trace.alloc_fns.items[i],
-					   &s->custom[s->custom_count]);
-		s->custom_count += !err;
-	}
-	for (size_t i = 0; !err && i < o->trace.free_fns.count; i++) {
-		err = alloc_fn_parse_free(o->trace.free_fns.items[i], &s->custom[s->custom_count]);
-		s->custom_count += !err;
-	}
-	return err;
-}
-
 static int session_parse_scopes(struct session *s)
 {
 	const struct string_list *scopes = &s->config->trace.scopes;
@@ -284,6 +236,8 @@ static int session_start_trace(struct session *s, const struct closure *command)
 						  .leaving = session_on_leaving,
 						  .ended = session_on_ended,
 						  .untraced = session_on_untraced};
+	size_t own_count;
+	const struct alloc_fn *own = own_functions_items(s->own, &own_count);
 	struct trace_options t = {
 		.children = o->trace.children,
 		.min_size = o->trace.min_size,
@@ -311,8 +265,8 @@ static int session_start_trace(struct session *s, const struct closure *command)
 		.ages_seldom = o->viewer != NULL,
 		.providers = {.object = o->trace.object,
 			      .prefixes = o->trace.symbols_prefixes.items,
-			      .custom = s->custom,
-			      .custom_count = s->custom_count,
+			      .custom = own,
+			      .custom_count = own_count,
 			      .mmap = o->trace.mmap},
 		.symbols = o->symbols,
 		.scopes = s->scopes,
@@ -360,7 +314,7 @@ int session_new(const struct watch_config *config, const struct closure *command
 		return -ENOMEM;
 	s->config = config;
 	source_trace_init(&s->source, config);
-	err = session_parse_custom(s) ?: session_parse_scopes(s);
+	err = own_functions_new(&config->trace, &s->own) ?: session_parse_scopes(s);
 	if (!err)
 		err = pipeline_new(&reports, &s->source.source, &s->pipeline);
 	if (!err)
@@ -384,9 +338,7 @@ int session_free(struct session *session)
 	looks_free(&session->looks);
 	source_trace_release(&session->source);
 	trace_free(session->trace);
-	for (size_t i = 0; i < session->custom_count; i++)
-		alloc_fn_release(&session->custom[i]);
-	free(session->custom);
+	own_functions_free(session->own);
 	for (size_t i = 0; i < session->scope_count; i++)
 		scope_spec_release(&session->scopes[i]);
 	free(session->scopes);

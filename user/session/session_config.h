@@ -59,10 +59,11 @@ struct trace_config {
 	bool group_sizes;   /* a row for each size of a stack's live blocks */
 	const char *object; /* -O, NULL: any */
 	struct string_list symbols_prefixes;
-	struct string_list alloc_fns; /* checked with alloc_fn_parse_alloc() */
-	struct string_list free_fns;  /* checked with alloc_fn_parse_free() */
-	struct string_list scopes;    /* checked with scope_spec_parse() */
-	bool scope_only;	      /* blocks in no scope are not recorded */
+	struct string_list alloc_fns;	/* checked with alloc_fn_parse_alloc() */
+	struct string_list realloc_fns; /* checked with alloc_fn_parse_realloc() */
+	struct string_list free_fns;	/* checked with alloc_fn_parse_free() */
+	struct string_list scopes;	/* checked with scope_spec_parse() */
+	bool scope_only;		/* blocks in no scope are not recorded */
 	enum trace_children children;
 	uint32_t max_live;	     /* blocks */
 	uint32_t max_stacks;	     /* stacks of all targets together */

@@ -2,6 +2,7 @@
 #include "user/target/allocator.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
@@ -130,6 +131,31 @@ static int set_name(struct alloc_fn *fn, const char *text, size_t len)
 	return fn->name ? 0 : -ENOMEM;
 }
 
+/* ":out=N" and, behind it, ":ok=RESULT": consumed. False when it is something else. */
+static bool take_out(const char **p, struct alloc_fn *fn)
+{
+	char *end;
+	long ok;
+
+	if (strncmp(*p, ":out=", 5) || (*p)[5] < '1' || (*p)[5] > '0' + MAX_ARG)
+		return false;
+	fn->op = OP_ALLOC_OUT;
+	fn->ptr_arg = (uint8_t)((*p)[5] - '0');
+	*p += 6;
+	if (strncmp(*p, ":ok=", 4))
+		return true;
+	*p += 4;
+	if (**p != '-' && (**p < '0' || **p > '9'))
+		return false;
+	errno = 0;
+	ok = strtol(*p, &end, 0);
+	if (end == *p || errno || ok < INT32_MIN || ok > INT32_MAX)
+		return false;
+	fn->ok = (int32_t)ok;
+	*p = end;
+	return true;
+}
+
 int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn)
 {
 	size_t len = strcspn(text, ":");
@@ -141,11 +167,25 @@ int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn)
 	fn->size_arg = take_arg(&p);
 	if (len == 0 || fn->size_arg == 0)
 		return -EINVAL;
-	if (*p) {
-		fn->count_arg = take_arg(&p);
-		if (fn->count_arg == 0 || *p)
-			return -EINVAL;
-	}
+	fn->count_arg = take_arg(&p);
+	if (*p && (!take_out(&p, fn) || *p))
+		return -EINVAL;
+	return set_name(fn, text, len);
+}
+
+int alloc_fn_parse_realloc(const char *text, struct alloc_fn *fn)
+{
+	size_t len = strcspn(text, ":");
+	const char *p = text + len;
+
+	memset(fn, 0, sizeof(*fn));
+	fn->op = OP_REALLOC;
+	fn->throws = true;
+	fn->ptr_arg = take_arg(&p);
+	fn->size_arg = take_arg(&p);
+	fn->count_arg = take_arg(&p);
+	if (len == 0 || fn->ptr_arg == 0 || fn->size_arg == 0 || *p)
+		return -EINVAL;
 	return set_name(fn, text, len);
 }
 

@@ -13,6 +13,9 @@
 #include "bpf/alloc_op.h"
 #include "bpf/alloc_family.h"
 
+/* Functions with a row, as OWN_FUNCTIONS_MAX of bpf/own_function_abi.h. */
+#define ALLOC_OWN_MAX 64
+
 struct alloc_fn {
 	/* the C name, which frame 0 carries: "malloc"; for C++ the mangled name */
 	const char *name;
@@ -20,8 +23,11 @@ struct alloc_fn {
 	enum alloc_op op;
 	uint8_t size_arg;  /* bytes, or element size when count_arg is set */
 	uint8_t count_arg; /* the size is multiplied by it */
+	/* a user's own function: 1 + its row of `own_functions` (bpf/own_function_abi.h); 0: none */
+	uint8_t own;
 	/* the block freed or resized; for OP_ALLOC_OUT the argument that receives the pointer */
 	uint8_t ptr_arg;
+	int32_t ok;  /* OP_ALLOC_OUT: the result that means success */
 	bool cxx;    /* operator new/delete: probed only in objects that also export malloc */
 	bool mmap;   /* only with --mmap */
 	bool throws; /* an exception can leave it: its return address must stay as it is */
@@ -36,11 +42,14 @@ const struct alloc_fn *alloc_table(size_t *count);
 enum alloc_family alloc_fn_family(const struct alloc_fn *fn);
 
 /*
- * Parses "NAME:SIZEARG" or "NAME:SIZEARG:COUNTARG" (--alloc-fn) and "NAME:PTRARG" (--free-fn);
- * argument numbers 1 to 6. The name is copied into storage that fn->name owns from then on (free it
- * with alloc_fn_release). -EINVAL (not logged) when it does not parse.
+ * Parses the value of --alloc-fn, "NAME:SIZEARG[:COUNTARG][:out=N[:ok=RESULT]]", of --realloc-fn,
+ * "NAME:PTRARG:SIZEARG[:COUNTARG]", and of --free-fn, "NAME:PTRARG". Argument numbers are 1 to 6.
+ * `out` is the argument through which the function stores the block, `ok` the result of a call that
+ * has done so (0 if it is left out). The name is copied into storage that fn->name owns from then
+ * on (free it with alloc_fn_release). -EINVAL (not logged) when it does not parse.
  */
 int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn);
+int alloc_fn_parse_realloc(const char *text, struct alloc_fn *fn);
 int alloc_fn_parse_free(const char *text, struct alloc_fn *fn);
 void alloc_fn_release(struct alloc_fn *fn);
 

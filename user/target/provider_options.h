@@ -12,7 +12,7 @@ struct provider_options {
 	const char *object; /* -O: only objects whose path or file name matches; NULL: any */
 	/* --symbols-prefix: also PREFIXmalloc, … ; NULL-terminated or NULL */
 	const char *const *prefixes;
-	const struct alloc_fn *custom; /* --alloc-fn, --free-fn */
+	const struct alloc_fn *custom; /* --alloc-fn, --realloc-fn, --free-fn */
 	size_t custom_count;
 	bool mmap; /* --mmap */
 };

@@ -43,6 +43,7 @@
 #include "user/stacks/slots.h"
 #include "user/trace/spawn.h"
 #include "user/stacks/stacks.h"
+#include "user/trace/own_calls.h"
 #include "user/trace/target.h"
 #include "user/trace/target_patches.h"
 #include "user/trace/thread_variables.h"
@@ -152,6 +153,7 @@ static int trace_configure(struct trace *trace)
 	else
 		skel->rodata->possible_cpus = 0;
 	skel->bss->shared.target_epoch = 1;
+	own_calls_configure(&o->providers, skel->bss->own_functions);
 	sampling_tables(&skel->rodata->sample_tables);
 	err = trace_set_map_size(skel->maps.live, o->max_live);
 	err = err ?: trace_set_map_size(skel->maps.stacks, o->max_stacks);
@@ -576,11 +578,6 @@ void trace_free(struct trace *trace)
 		close(trace->sharers_fd);
 	free(trace);
 	log_progress_end();
-}
-
-uint64_t trace_own_functions(const struct trace *trace)
-{
-	return trace->own_found;
 }
 
 int trace_fd(const struct trace *trace)

@@ -262,6 +262,14 @@ struct symbolizer *trace_symbolizer(struct trace *trace);
  */
 uint64_t trace_own_functions(const struct trace *trace);
 
+/* The calls of the function custom[i] of them, by all targets. All zero without such a row. */
+struct own_calls {
+	uint64_t calls;	 /* that have returned */
+	uint64_t failed; /* of them: gave no block */
+	int64_t result;	 /* of the last one that failed */
+};
+struct own_calls trace_own_calls(const struct trace *trace, size_t i);
+
 /*
  * The frames of a stack, by stack.id, of a target, by snapshot.target_id. 0; *frames stays as it is
  * where they are not known, or no longer; or -ENOMEM. They live as long as the trace.

@@ -123,6 +123,7 @@ static const struct reach_case reach_cases[] = {
 	{"object", "-O x", .text = "x", IN(watch, trace.object)},
 	{"symbols-prefix", "--symbols-prefix x", 1, IN(watch, trace.symbols_prefixes.count)},
 	{"alloc-fn", "--alloc-fn x:1", 1, IN(watch, trace.alloc_fns.count)},
+	{"realloc-fn", "--realloc-fn x:1:2", 1, IN(watch, trace.realloc_fns.count)},
 	{"free-fn", "--free-fn x:1", 1, IN(watch, trace.free_fns.count)},
 	{"attach", "--attach single", ATTACH_SINGLE, IN(watch, trace.attach)},
 	{"stack", "--stack fp", true, IN(watch, trace.frame_pointers)},
