@@ -29,15 +29,17 @@ room_export := base model recording
 room_serve := base model process kernel recording export
 room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes runtime
 room_session := $(room_trace) corefile analysis inspect recording export trace
-room_survey := $(room_session) session serve
+room_look := $(room_session) session
+room_keep := $(room_look) look serve
+room_survey := $(room_keep) keep
 room_live := $(room_survey) survey
 room_cli := $(room_live) live
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/scopes/ user/trace/ user/survey/survey_reader
-files_with_skeletons := user/trace/ user/survey/survey_reader
-rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace survey cli
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/scopes/ user/trace/ user/look/survey_reader
+files_with_skeletons := user/trace/ user/look/survey_reader
+rooms_with_bpf := freeze target runtime probe patch unwind stacks figures scopes trace look keep survey cli
 bpf_for_all := bpf/alloc_family.h bpf/language.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "user/session/session_config.h"
-#include "user/survey/survey.h"
+#include "user/look/survey_config.h"
 
 #define EXIT_STATUS_USAGE 2
 

@@ -12,7 +12,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/cli/options_table.h"
-#include "user/survey/keep_filter.h"
+#include "user/keep/keep_filter.h"
 #include "user/target/allocator.h"
 #include "user/target/scope_spec.h"
 

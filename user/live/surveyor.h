@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_LIVE_SURVEYOR_H
 
 #include "user/live/mailbox.h"
-#include "user/survey/survey.h"
+#include "user/look/survey_config.h"
 
 struct surveyor;
 

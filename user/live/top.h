@@ -4,7 +4,7 @@
 #define MEMLEAKBPF_LIVE_TOP_H
 
 #include "user/session/session_config.h"
-#include "user/survey/survey.h"
+#include "user/look/survey_config.h"
 
 /*
  * Watches the one process of the config until the user leaves or a signal asks to stop. The signals

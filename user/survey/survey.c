@@ -20,11 +20,11 @@
 #include "user/session/output.h"
 #include "user/session/suppressions.h"
 #include "user/survey/survey_driller.h"
-#include "user/survey/survey_keeper.h"
-#include "user/survey/survey_names.h"
-#include "user/survey/survey_reader.h"
+#include "user/keep/survey_keeper.h"
+#include "user/look/survey_names.h"
+#include "user/look/survey_reader.h"
 #include "user/survey/survey_reporter.h"
-#include "user/survey/survey_scope.h"
+#include "user/look/survey_scope.h"
 #include "user/survey/survey_serving.h"
 
 #define TICK_MS 100 /* between two looks at the probes' cost */

@@ -10,7 +10,7 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/survey/survey_budget.h"
-#include "user/survey/survey_result.h"
+#include "user/look/survey_result.h"
 #include "user/survey/survey_suspects.h"
 #include "user/process/proc.h"
 #include "user/target/scope_spec.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/survey/survey_scope.h"
+#include "user/look/survey_scope.h"
 
 struct survey_driller;
 

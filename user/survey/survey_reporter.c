@@ -11,8 +11,8 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/process/memory.h"
-#include "user/survey/keep_ends.h"
-#include "user/survey/keep_figures.h"
+#include "user/keep/keep_ends.h"
+#include "user/keep/keep_figures.h"
 
 struct survey_reporter {
 	const struct survey_config *config;

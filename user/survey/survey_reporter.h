@@ -5,8 +5,8 @@
 
 #include "user/model/survey_report.h"
 #include "user/survey/survey_driller.h"
-#include "user/survey/survey_keeper.h"
-#include "user/survey/survey_reader.h"
+#include "user/keep/survey_keeper.h"
+#include "user/look/survey_reader.h"
 
 /* Who a report is for. */
 enum survey_audience {

@@ -7,7 +7,7 @@
 #include "user/serve/metrics_server.h"
 #include "user/serve/profile_maker.h"
 #include "user/serve/profiles_server.h"
-#include "user/survey/survey.h"
+#include "user/look/survey_config.h"
 
 struct survey_serving {
 	struct http_server *http[2];	  /* NULL: not wanted, or the same as the other */

@@ -3,7 +3,7 @@
 #ifndef MEMLEAKBPF_SURVEY_SURVEY_SUSPECTS_H
 #define MEMLEAKBPF_SURVEY_SURVEY_SUSPECTS_H
 
-#include "user/survey/survey_scope.h"
+#include "user/look/survey_scope.h"
 
 /*
  * Of those that grow, are wanted and can have probes, at most config->probes.suspects: first those that
