@@ -354,6 +354,10 @@ unit-$(1): $(or $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT_PROGRAMS)),no-tests-o
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_rules,$(room))))
 
+# The corpus, which the benchmark of the detector has too.
+regime_runs := $(BUILD)/obj/tests/unit/regime/regime_corpus.o $(BUILD)/obj/tests/unit/regime/regime_runs.o
+$(BUILD)/tests/unit/regime/test_regime: $(regime_runs)
+
 # A C++ program's part, which the test loads beside each allocator.
 $(BUILD)/tests/unit/gate/test_allocators: | $(BUILD)/tests/unit/gate/throws.so
 $(BUILD)/tests/unit/gate/throws.so: tests/unit/gate/throws.cc
@@ -469,4 +473,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(fuzz_parts:.o=.d) $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(STATIC)/linkage.d
+-include $(fuzz_parts:.o=.d) $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(regime_runs:.o=.d) $(STATIC)/linkage.d

@@ -6,6 +6,7 @@
 
 room_base :=
 room_model := base
+room_regime := base
 room_process := base
 room_kernel := base process
 room_freeze := base process kernel
@@ -28,7 +29,7 @@ room_recording := base model
 room_export := base model recording
 room_serve := base model process kernel recording export
 room_trace := base model process kernel freeze gate guard heap target probe patch unwind symbol stacks figures scopes runtime
-room_session := $(room_trace) corefile analysis inspect recording export trace
+room_session := $(room_trace) regime corefile analysis inspect recording export trace
 room_look := $(room_session) session
 room_keep := $(room_look) look serve
 room_survey := $(room_keep) keep
