@@ -16,7 +16,7 @@ struct growth {
 	 */
 	uint64_t anon;
 	/*
-	 * the part of `anon` beyond live bytes, where that matters (user/trace/growth.h); 0: it
+	 * the part of `anon` beyond live bytes, where that matters (user/growth/growth.h); 0: it
 	 * does not
 	 */
 	uint64_t untraced;

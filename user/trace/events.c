@@ -8,10 +8,10 @@
 #include "user/base/log.h"
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
+#include "user/growth/growth.h"
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/event_stack.h"
-#include "user/trace/growth.h"
 #include "user/patch/guarded.h"
 #include "user/trace/known_objects.h"
 #include "user/trace/hurry.h"
@@ -93,7 +93,7 @@ static void event_handle_fork(struct trace *trace, const struct process_event *e
 	}
 	if (!parent)
 		image_refresh(target->image);
-	growth_begin(target, GROWTH_FORKED);
+	target->growth = growth_watch_new(target->pid, GROWTH_FORKED);
 	target_identify(trace, target);
 	event_attach_new_objects(trace, target);
 	/* One that could not be held, or for long enough. */
@@ -199,7 +199,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target->held = event->held;
 	target->whole = event->held || launched || trace->options.children == CHILDREN_SYSTEMWIDE;
 	target->late = !old && trace->options.children == CHILDREN_LATE;
-	growth_begin(target, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
+	target->growth = growth_watch_new(target->pid, target->late ? GROWTH_ATTACHED : GROWTH_NEW);
 	target->pidfd = left.pidfd;
 	if (target->pidfd >= 0 && target_watch_end(trace, target))
 		log_debug("the end of process %d is its exit event's to tell", target->pid);

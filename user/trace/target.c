@@ -16,7 +16,7 @@
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
 #include "user/runtime/python/python_rows.h"
-#include "user/trace/growth.h"
+#include "user/growth/growth.h"
 #include "user/stacks/slots.h"
 #include "user/trace/skeleton.h"
 
@@ -270,7 +270,7 @@ void target_free(struct trace *trace, struct target *target)
 	image_free(target->next_image);
 	free(target->cmdline);
 	free(target->ooms);
-	growth_end(target);
+	growth_watch_free(target->growth);
 	peak_capture_free(target->peak);
 	runtime_target_clear(trace->runtimes, &target->runtimes);
 	patched_free(target->patched);

@@ -13,7 +13,7 @@
 #include "user/process/proc.h"
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
-#include "user/trace/growth.h"
+#include "user/growth/growth.h"
 #include "user/patch/guarded.h"
 #include "user/trace/later.h"
 #include "user/trace/reclaim.h"
@@ -182,7 +182,7 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 	if (err)
 		return err;
 	sharers_register(trace, target);
-	growth_begin(target, GROWTH_ATTACHED);
+	target->growth = growth_watch_new(target->pid, GROWTH_ATTACHED);
 	/* Only from now on does the kernel side notice what is mapped. */
 	target->published = 0;
 	target_publish(trace, target);

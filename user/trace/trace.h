@@ -226,7 +226,7 @@ int trace_snapshot(struct trace *trace, struct target *target, struct snapshot *
  * and ->heaps. What cannot be read is left out. Of
  * one that has ended only what the kernel told at its end is known (Linux 6.16 and newer). Takes 40
  * us; where the growth matters also some milliseconds per GiB of new memory, at most a twentieth of
- * the time (user/trace/growth.h). To be called for each of trace_snapshot(), right after it was
+ * the time (user/growth/growth.h). To be called for each of trace_snapshot(), right after it was
  * taken; trace_capture() has done so.
  */
 void trace_read_memory(struct trace *trace, struct target *target, struct snapshot *snapshot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/growth_maps.h"
+#include "user/growth/growth_maps.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,10 +16,10 @@
 /* Kinds that are named. */
 #define SHOWN 3
 
-/* What is less is not worth a line. */
+/* Less memory is not worth a line. */
 #define SMALLEST (64u << 10)
 
-/* glibc's malloc/arena.c: a heap of an arena begins at a multiple of its largest size. */
+/* From glibc's malloc/arena.c: a heap of an arena begins at a multiple of the largest heap's size. */
 #define ARENA_HEAP_MAX (64ull << 20)
 
 struct growth_range {
@@ -80,7 +80,7 @@ enum growth_kind {
 	GROWTH_HEAP,
 	GROWTH_ARENA,
 	GROWTH_FILE,
-	GROWTH_OLD, /* no mapping of its own: those from before */
+	GROWTH_OLD, /* all mappings from before together */
 };
 
 struct growth_sum {
@@ -149,14 +149,15 @@ static int growth_look_at(struct growth_look *look, enum growth_kind kind, const
 }
 
 /*
- * struct heap_info begins with the address of its arena's struct malloc_state, which lies in the first
- * heap of the arena, right behind that heap's own heap_info: 32 bytes, 48 since glibc 2.35.
+ * A heap begins with its struct heap_info, whose first word is the address of the arena's struct
+ * malloc_state. The first heap of the arena has that struct right behind its own heap_info. A
+ * heap_info has 32 bytes, and 48 since glibc 2.35.
  */
 static bool growth_is_arena_heap(struct growth_look *look, uint64_t start)
 {
 	uint64_t arena;
 
-	/* A page that does not exist is not to be made by a look. */
+	/* A read would make a page that does not exist. */
 	look->bytes = 0;
 	if (resident_scan(look->resident, start, start + 4096, false, growth_count, look) ||
 	    !look->bytes)
@@ -213,7 +214,7 @@ static enum growth_kind growth_kind_of(const struct mapping *m, const struct map
 	return GROWTH_ANONYMOUS;
 }
 
-/* What of the mapping was not there then. */
+/* Looks at the parts of the mapping that were not there at the time of look->then. */
 static int growth_look_at_mapping(struct growth_look *look, const struct mapping *m,
 				  const struct mapping *before)
 {
@@ -304,7 +305,7 @@ static int growth_put_where(struct growth_look *look, char **where)
 	return 0;
 }
 
-/* The sums, and what is left of the growth for mappings that were there before. */
+/* Adds up the sums. The rest of the growth is in mappings that were there before. */
 static int growth_sum_up(struct growth_look *look, uint64_t grown, uint64_t *files,
 			 uint64_t *elsewhere)
 {

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "user/base/util.h"
+#include "user/growth/growth_maps.h"
+#include "user/growth/growth_rule.h"
 #include "user/model/snapshot.h"
-#include "user/trace/growth.h"
-#include "user/trace/growth_maps.h"
 
 #define MIB (1ull << 20)
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/growth.h"
+#include "user/growth/growth_rule.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "user/base/util.h"
 #include "user/model/snapshot.h"
-#include "user/process/memory.h"
-#include "user/trace/growth_maps.h"
 
 #define SLACK (4ull << 20)
 
@@ -49,10 +44,10 @@ uint64_t growth_beyond_live(const struct snapshot *s, const struct growth_seen *
 	return seen->anon > s->live.bytes ? seen->anon - s->live.bytes : 0;
 }
 
-/* glibc's: a stack of 8 MiB as `ulimit -s` mostly has it, and an arena's heap, reserved whole. */
+/* Under glibc: a stack of 8 MiB, as `ulimit -s` mostly has it, and the whole heap of an arena. */
 #define SPACE_OF_THREAD (72ull << 20)
 #define SPACE_LEAST	(64ull << 20)
-#define SPACE_UNUSED	8 /* bytes taken for one that came into memory */
+#define SPACE_UNUSED	8 /* addresses taken for each byte that came into memory */
 
 void growth_of_space(struct growth *growth, const struct space_seen *before,
 		     const struct space_seen *now)
@@ -66,39 +61,4 @@ void growth_of_space(struct growth *growth, const struct space_seen *before,
 		return;
 	growth->space = grown;
 	growth->space_resident = resident;
-}
-
-/* ---- the beginning ------------------------------------------------------------------------------ */
-
-void growth_begin(struct target *target, enum growth_from from)
-{
-	struct growth_watch *w = calloc(1, sizeof(*w));
-	struct proc_usage usage = {0};
-	int err = w ? 0 : -ENOMEM;
-
-	growth_end(target);
-	if (!err && from != GROWTH_NEW)
-		err = proc_usage(target->pid, &usage);
-	if (err) {
-		free(w);
-		return;
-	}
-	w->anon = usage.anon + usage.swap;
-	w->space = (struct space_seen){usage.size, usage.rss + usage.swap, usage.threads};
-	if (from == GROWTH_NEW)
-		w->maps = growth_maps_none();
-	else if (from == GROWTH_ATTACHED)
-		w->maps = growth_maps_read(target->pid);
-	target->growth = w;
-}
-
-void growth_end(struct target *target)
-{
-	struct growth_watch *w = TAKE_PTR(target->growth);
-
-	if (!w)
-		return;
-	growth_maps_free(w->maps);
-	free(w->where);
-	free(w);
 }
