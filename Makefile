@@ -274,7 +274,8 @@ html:
 $(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 
 # The skeletons must exist before the first compilation; from then on the .d files know who includes them.
-$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON) $(SLEEPERS_SKELETON)
+$(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON)
+$(filter $(BUILD)/obj/user/capture/%,$(LIB_OBJS)): | $(SLEEPERS_SKELETON)
 $(filter $(BUILD)/obj/user/look/%,$(LIB_OBJS)): | $(SURVEY_SKELETON)
 $(BUILD)/obj/tests/unit/trace/test_verifier.o: | $(SKELETON) $(SLEEPERS_SKELETON) $(SURVEY_SKELETON)
 $(filter $(BUILD)/obj/tests/unit/trace/%,$(UNIT_SRCS:%.c=$(BUILD)/obj/%.o)): | $(SKELETON) $(SLEEPERS_SKELETON)

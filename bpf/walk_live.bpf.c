@@ -5,7 +5,7 @@
  * million entries in tens of milliseconds, without a copy to user space.
  *
  * User space runs all of these by bpf_prog_test_run. It does the walks itself where the kernel
- * refuses them (user/trace/live_walk.c).
+ * refuses them (user/blocks/blocks.c).
  */
 #define MEMLEAKBPF_FIGURES
 

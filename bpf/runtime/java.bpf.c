@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Finding out what a frame of the JVM's is: of compiled code how large, by the table of the heap of code that it is in; of the
- * interpreter which method's. What these are called user space reads (user/trace/java_names.c).
+ * interpreter which method's. What these are called user space reads (user/runtime/java/java_names.c).
  */
 #include "bpf/runtime/java.h"
 

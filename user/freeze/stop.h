@@ -29,7 +29,7 @@ struct stop_thread {
 
 /*
  * Looks, without waking them, at threads that sleep in a system call which a stop would cut short:
- * user/trace/sleepers.h.
+ * user/capture/sleepers.h.
  */
 struct stop_sleepers {
 	void *ctx;

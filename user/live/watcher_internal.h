@@ -6,7 +6,7 @@
 #include "user/live/watcher.h"
 #include "user/model/frame_table.h"
 #include "user/model/id_map.h"
-#include "user/trace/ages.h"
+#include "user/blocks/block_ages.h"
 #include "user/trace/cost.h"
 
 /* The last verdict on a stack. */

@@ -12,7 +12,7 @@
 #include "user/export/export.h"
 #include "user/live/watcher_internal.h"
 #include "user/model/function_name.h"
-#include "user/trace/ages.h"
+#include "user/blocks/block_ages.h"
 
 #define BAR_MAX	  40 /* longest bar of a histogram, if there is room */
 #define BAR_MIN	  4

@@ -14,13 +14,13 @@
 #include "user/base/util.h"
 #include "user/model/module_maps.h"
 #include "user/model/snapshot.h"
+#include "user/blocks/blocks.h"
 #include "user/trace/anchor.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/figures/figures_read.h"
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
-#include "user/trace/live_walk.h"
 #include "user/figures/peaks.h"
 #include "user/trace/recursion_misses.h"
 #include "user/scopes/scopes.h"
@@ -39,45 +39,6 @@
 #define AGES_SELDOM_REST 200
 /* Of a block's time: bpf/live.h. */
 #define AGES_TICK_NS (10 * NS_PER_MS)
-
-int reader_clock(struct trace *trace, struct live_clock *out)
-{
-	int err = live_walk_clock(trace);
-
-	*out = trace->skel->bss->shared.clock;
-	return err;
-}
-
-/* Of no target, neither now nor a moment ago: a block that comes while this looks has no age yet. */
-static bool reader_nothing_lives(const struct trace *trace)
-{
-	for (uint32_t slot = 0, end = (uint32_t)slots_end(trace->slots); slot < end; slot++) {
-		const struct stack_counters *c = &trace->slots->counters[slot];
-
-		if (__atomic_load_n(&c->alloc_count, __ATOMIC_RELAXED) !=
-		    __atomic_load_n(&c->free_count, __ATOMIC_RELAXED))
-			return false;
-	}
-	return true;
-}
-
-/* Has the kernel look at every live block: ages are in no counter. */
-static int reader_find_ages(struct trace *trace)
-{
-	/* Our own time, not that of others who had the processor meanwhile. */
-	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct live_clock clock;
-	int err = reader_clock(trace, &clock);
-
-	figures_before_walk(trace->figures);
-	memset(trace->slots->ages, 0, slots_end(trace->slots) * sizeof(*trace->slots->ages));
-	/* The kernel would look at millions of empty chains. */
-	if (!err && !reader_nothing_lives(trace))
-		err = live_walk_ages(trace);
-	trace->ages_end_ns = monotonic_ns();
-	trace->ages_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	return err;
-}
 
 /* Counts have 16 fractional bits under sampling. */
 static uint64_t reader_whole(uint64_t count)
@@ -307,22 +268,6 @@ static struct module_maps *reader_copy_maps(const struct image *image)
 	return items && n ? module_maps_new(items, n) : NULL;
 }
 
-uint64_t reader_live_blocks(const struct trace *trace)
-{
-	uint32_t slots = slots_used(trace->slots);
-	uint64_t n = 0, fractions = 0;
-
-	for (uint32_t i = 0; i < slots; i++) {
-		uint64_t *sum = trace->slots->infos[i].weighed ? &fractions : &n;
-
-		*sum += trace->slots->counters[i].alloc_count;
-		*sum -= trace->slots->counters[i].free_count;
-	}
-	if (trace->options.sample_bytes)
-		n /= SAMPLE_ONE;
-	return n + fractions / SAMPLE_ONE;
-}
-
 /*
  * A report reads stacks, not allocations: a walk that would take longer than all the rest, or that
  * would take more than a twentieth of our time (many children that end one after the other), is
@@ -330,17 +275,18 @@ uint64_t reader_live_blocks(const struct trace *trace)
  */
 static enum reader_ages reader_choose_ages(const struct trace *trace, uint64_t now)
 {
+	const struct blocks_walk last = blocks_last_walk(trace->blocks);
 	bool seldom = trace->options.ages_seldom;
-	uint64_t rest = (seldom ? AGES_SELDOM_REST : AGES_REST) * trace->ages_ns;
+	uint64_t rest = (seldom ? AGES_SELDOM_REST : AGES_REST) * last.took_ns;
 
 	if (!trace->options.ages)
 		return READER_NO_AGES;
 	if (trace->options.older_ns)
 		return READER_NEW_AGES;
 	/* Which blocks have outlived others is asked for, too. */
-	if (reader_live_blocks(trace) > AGES_MAX_BLOCKS && !trace->options.figures.lifetimes)
+	if (blocks_count(trace->blocks) > AGES_MAX_BLOCKS && !trace->options.figures.lifetimes)
 		return READER_NO_AGES;
-	if (trace->ages_end_ns && now - trace->ages_end_ns < rest)
+	if (last.ended_ns && now - last.ended_ns < rest)
 		return seldom || rest < NS_PER_S ? READER_LAST_AGES : READER_NO_AGES;
 	return READER_NEW_AGES;
 }
@@ -378,7 +324,7 @@ static int reader_fill_figures(struct trace *trace, struct target *target, struc
 	of.peak = target->peak;
 	by_slot = reader_stacks_by_slot(trace, target, s, &slots);
 	if (trace->options.figures.peak)
-		reader_clock(trace, &clock);
+		blocks_clock(trace->blocks, &clock);
 	clock = trace->skel->bss->shared.kernel_clock;
 	return by_slot ? figures_read(trace->figures, &of, s, by_slot, slots,
 				      ages ? &trace->skel->bss->shared.clock : NULL, &clock)
@@ -431,7 +377,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	s->children_late = target->late;
 	anchor_check(trace, target);
 	if (ages == READER_NEW_AGES) {
-		err = reader_find_ages(trace);
+		err = blocks_find_ages(trace->blocks);
 		if (err)
 			log_debug("no ages: cannot walk the live map: %s", strerror(-err));
 		ages = err ? READER_NO_AGES : ages;
@@ -445,7 +391,7 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	}
 	snapshot_total(s);
 	if (ages != READER_NEW_AGES && !reader_has_all_ages(s) && trace->options.ages)
-		s->ages_unread = reader_live_blocks(trace);
+		s->ages_unread = blocks_count(trace->blocks);
 	reader_fill_losses(s, trace, target->id);
 	if (!trace->options.old)
 		reader_tell_walks(s, slots_stats(trace->slots, target->id));

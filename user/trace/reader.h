@@ -10,8 +10,6 @@
 #include "bpf/config.h"
 #include "user/trace/target.h"
 
-/* For the ages of live blocks: they count from the first reading. 0 or -errno. */
-int reader_clock(struct trace *trace, struct live_clock *out);
 /* Where a snapshot has the blocks' ages from. */
 enum reader_ages {
 	READER_NO_AGES,
@@ -23,8 +21,6 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 		    struct snapshot **out);
 /* A stack of an allocator that another one is built on: its blocks are that one's. */
 bool reader_is_nested(const struct trace *trace, uint32_t target_id, uint64_t stack_id);
-/* Blocks in the live map, all targets together: what a walk over it costs. */
-uint64_t reader_live_blocks(const struct trace *trace);
 /*
  * For each of *slots slots the index of its stack in the target's snapshot, or UINT32_MAX; free() it. NULL
  * when out of memory.

@@ -5,11 +5,11 @@
 
 #include "user/base/log.h"
 #include "user/kernel/probe_event.h"
+#include "user/blocks/blocks.h"
 #include "user/trace/bad_accesses_read.h"
 #include "user/trace/bad_frees_read.h"
 #include "user/figures/figures_read.h"
 #include "user/patch/guarded.h"
-#include "user/trace/live_walk.h"
 #include "user/figures/peaks.h"
 #include "user/scopes/scopes.h"
 #include "user/stacks/slots.h"
@@ -36,7 +36,7 @@ void reclaim_ended(struct trace *trace)
 	/* Programs that have begun for what was given up are to find its row, and nobody else's. */
 	if (alive)
 		unwind_publisher_wait(trace->unwind);
-	err = live_walk_sweep(trace);
+	err = blocks_sweep(trace->blocks);
 	if (err)
 		log_debug("cannot clear the live map: %s", strerror(-err));
 	slots_release_swept(trace->slots, figures_release_slot, trace->figures);

@@ -34,8 +34,6 @@ struct trace {
 	struct trace_options options;
 	struct trace_callbacks callbacks;
 	struct memleakbpf *skel;
-	struct sleepers *
-		sleepers; /* NULL: none has been stopped yet, or the kernel cannot: all are stopped */
 	struct attach_programs programs;
 	struct later later;
 	struct patches *patches;	       /* target_patches.h */
@@ -53,7 +51,8 @@ struct trace {
 
 	struct slots *slots; /* the counters of stacks */
 	struct figures *figures;
-	uint64_t ages_ns, ages_end_ns; /* of the last walk over the live map: reader.c */
+	struct blocks *blocks;	   /* the live ones */
+	struct captures *captures; /* capture_host.h */
 
 	struct object_cache *objects;
 	/* The rows of the programs' map that are taken: usdt_rows.h. */

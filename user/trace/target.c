@@ -16,6 +16,7 @@
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
 #include "user/runtime/python/python_rows.h"
+#include "user/capture/capture.h"
 #include "user/growth/growth.h"
 #include "user/stacks/slots.h"
 #include "user/trace/skeleton.h"
@@ -271,6 +272,7 @@ void target_free(struct trace *trace, struct target *target)
 	free(target->cmdline);
 	free(target->ooms);
 	growth_watch_free(target->growth);
+	captured_free(target->captured);
 	peak_capture_free(target->peak);
 	runtime_target_clear(trace->runtimes, &target->runtimes);
 	patched_free(target->patched);

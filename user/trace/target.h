@@ -100,13 +100,12 @@ struct target {
 	uint64_t snapshot_ns;		/* of its last snapshot, 0: none */
 	struct peak_capture *peak;	/* peaks.h: NULL: nothing so far */
 	struct stop *hold;		/* while it is held at its end, else NULL */
-	bool copy_refused;		/* --snapshot=fork was not possible, which has been said */
-	struct freeze_forks forks;	/* that were made for it */
+	struct captured *captured;	/* capture_host.h */
 	struct runtime_target runtimes; /* target_runtimes.h */
-	struct growth_watch *growth; /* growth.h; NULL: what it had at the beginning is unknown */
-	uint64_t end_anon;	     /* bytes of anonymous memory when it ended; 0: unknown */
-	struct process_end end;	     /* how, as far as that is known */
-	struct cgroup_ooms *ooms;    /* of its control groups, from the beginning; NULL: unknown */
+	struct growth_watch *growth;	/* NULL: what it had at the beginning is unknown */
+	uint64_t end_anon;		/* bytes of anonymous memory when it ended; 0: unknown */
+	struct process_end end;		/* how, as far as that is known */
+	struct cgroup_ooms *ooms; /* of its control groups, from the beginning; NULL: unknown */
 	void *user_data;
 
 	UT_hash_handle hh, hh_pid;

@@ -20,8 +20,11 @@
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/kernel/probe_event.h"
+#include "user/blocks/blocks.h"
+#include "user/capture/capture.h"
 #include "user/trace/beforehand.h"
 #include "user/trace/bad_accesses_read.h"
+#include "user/trace/capture_host.h"
 #include "user/trace/event_queue.h"
 #include "user/figures/figures_read.h"
 #include "user/patch/gated.h"
@@ -33,13 +36,11 @@
 #include "user/runtime/java/runtime_asker.h"
 #include "user/trace/runtime_host.h"
 #include "user/trace/read_user.h"
-#include "user/trace/reader.h"
 #include "user/trace/refused.h"
 #include "user/stacks/sampling.h"
 #include "user/trace/scope_programs.h"
 #include "user/scopes/scopes.h"
 #include "user/trace/sharers.h"
-#include "user/trace/sleepers.h"
 #include "user/stacks/slots.h"
 #include "user/trace/spawn.h"
 #include "user/stacks/stacks.h"
@@ -340,7 +341,8 @@ static bool trace_follows(void *ctx, pid_t pid)
 static void trace_start_clock(struct trace *trace)
 {
 	struct live_clock clock;
-	int err = trace->options.left_out & LEFT_OUT_CLOCK ? 0 : reader_clock(trace, &clock);
+	int err =
+		trace->options.left_out & LEFT_OUT_CLOCK ? 0 : blocks_clock(trace->blocks, &clock);
 
 	if (!err)
 		return;
@@ -388,6 +390,7 @@ static int trace_map_arrays(struct trace *trace)
 	int err = slots_new(&options, &maps, &skel->bss->shared, &trace->slots);
 
 	err = err ?: figures_start(trace->figures, trace->slots, trace->stacks);
+	err = err ?: capture_host_new_blocks(trace);
 	if (!err && trace->options.guard.period)
 		err = slots_map_array(skel->maps.guard_blocks, (void **)&trace->guard_blocks);
 	return err;
@@ -406,6 +409,7 @@ static int trace_start(struct trace *trace)
 	if (!err) {
 		target_patches_start(trace);
 		trace_start_clock(trace);
+		err = capture_host_new(trace);
 	}
 	if (!err)
 		err = event_queue_new(bpf_map__fd(trace->skel->maps.events),
@@ -552,6 +556,8 @@ void trace_free(struct trace *trace)
 	first_chunks_free(trace->first_chunks);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
+	captures_free(trace->captures);
+	blocks_free(trace->blocks);
 	figures_free(trace->figures);
 	slots_free(trace->slots);
 	if (trace->skel)
@@ -560,7 +566,6 @@ void trace_free(struct trace *trace)
 	old_programs_free(trace->programs.old);
 	later_free(trace);
 	memleakbpf__destroy(trace->skel);
-	sleepers_free(trace->sleepers);
 	stack_table_free(trace->stacks);
 	runtimes_free(trace->runtimes);
 	spawn_table_free(trace->spawns);

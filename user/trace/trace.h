@@ -24,6 +24,8 @@ struct memory_thread;
 struct missing_parts;
 struct object_cache;
 struct snapshot;
+struct stack;
+struct stack_ages;
 struct symbolizer;
 struct thread_variable;
 struct target;
@@ -251,6 +253,14 @@ struct trace_moment {
 int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
 		  const struct trace_moment *moment, struct snapshot **out,
 		  struct heap_image **image);
+
+/*
+ * How old the live blocks of a stack are (user/blocks/block_ages.h), which is one of the target's last
+ * snapshot. Takes some 100 ns for each live block of any target. 0, or -errno, not logged: then nothing
+ * is known.
+ */
+int trace_stack_ages(struct trace *trace, const struct snapshot *snapshot,
+		     const struct stack *stack, struct stack_ages *out);
 
 /* What it knows of targets' files, and of the names in them. The trace's own. */
 struct object_cache *trace_objects(struct trace *trace);

@@ -18,8 +18,7 @@
 #include <bpf/bpf.h>
 
 #include "tests/unit/trace/asked_child.h"
-#include "user/trace/live_walk.h"
-#include "user/trace/reader.h"
+#include "user/blocks/blocks.h"
 #include "user/trace/reclaim.h"
 #include "user/trace/skeleton.h"
 #include "user/stacks/slots.h"
@@ -118,9 +117,7 @@ static void ages_are_right(struct trace *trace, uint32_t target_id, const struct
 	uint64_t bytes = 0, count = 0;
 	bool oldest = false;
 
-	assert_int_equal(live_walk_clock(trace), 0);
-	memset(trace->slots->ages, 0, slots_end(trace->slots) * sizeof(*trace->slots->ages));
-	assert_int_equal(live_walk_ages(trace), 0);
+	assert_int_equal(blocks_find_ages(trace->blocks), 0);
 	for (uint32_t slot = 0; slot < slots_end(trace->slots); slot++) {
 		if (trace->slots->infos[slot].target_id != target_id)
 			continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that sleep in a system call which would end with EINTR if they were stopped: looked at by
- * a BPF iterator, which does not wake them. For user/freeze/stop.h.
+ * Threads that sleep in a system call which a stop would end with EINTR. A BPF iterator looks at
+ * them without waking them. For user/freeze/stop.h; private to user/capture.
  */
-#ifndef MEMLEAKBPF_TRACE_SLEEPERS_H
-#define MEMLEAKBPF_TRACE_SLEEPERS_H
+#ifndef MEMLEAKBPF_CAPTURE_SLEEPERS_H
+#define MEMLEAKBPF_CAPTURE_SLEEPERS_H
 
 #include "user/freeze/stop.h"
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "user/base/util.h"
-#include "user/trace/live_table.h"
+#include "user/blocks/live_table.h"
 
 #define MOMENT 1000u
 #define MANY   100000

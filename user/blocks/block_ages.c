@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/ages.h"
-
-#include <errno.h>
-
-#include <bpf/bpf.h>
+#include "user/blocks/block_ages.h"
 
 #include "user/base/clock.h"
 #include "user/base/util.h"
-#include "user/model/snapshot.h"
-#include "user/trace/skeleton.h"
+#include "user/blocks/blocks.h"
+#include "user/blocks/live_table.h"
 #include "user/stacks/slots.h"
-#include "user/trace/live_table.h"
-#include "user/trace/reader.h"
-#include "user/trace/state.h"
 
 uint64_t stack_age_end_ns(size_t class)
 {
@@ -38,21 +31,21 @@ struct ages_sum {
 	double bytes, count;
 };
 
-static void ages_count(const struct trace *trace, const struct live_table *table,
-		       const uint32_t *by_slot, uint32_t slots, uint32_t stack,
-		       const struct live_clock *clock, struct stack_ages *out)
+static void ages_count(const struct slots *slots, const struct live_table *table,
+		       const struct block_ages_of *of, const struct live_clock *clock,
+		       struct stack_ages *out)
 {
 	struct ages_sum sums[STACK_AGES] = {0};
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct live_value *value = &table->entries[i].value;
-		uint32_t slot = slots_of_block(trace->slots, value);
+		uint32_t slot = slots_of_block(slots, value);
 		double weight;
 		size_t class;
 
-		if (slot >= slots || by_slot[slot] != stack)
+		if (slot >= of->slots || of->by_slot[slot] != of->stack)
 			continue;
-		weight = slots_weight_of_block(trace->slots, value);
+		weight = slots_weight_of_block(slots, value);
 		class = ages_class(live_age_ns(clock, value->time));
 		sums[class].bytes += (double)value->size * weight;
 		sums[class].count += weight;
@@ -62,28 +55,20 @@ static void ages_count(const struct trace *trace, const struct live_table *table
 						  .count = saturate_u64(sums[i].count + 0.5)};
 }
 
-int trace_stack_ages(struct trace *trace, const struct snapshot *snapshot,
-		     const struct stack *stack, struct stack_ages *out)
+int block_ages_read(struct blocks *blocks, const struct slots *slots,
+		    const struct block_ages_of *of, struct stack_ages *out)
 {
-	const struct target *target = target_by_id(trace, snapshot->target_id);
-	_cleanup_free_ uint32_t *by_slot = NULL;
 	struct live_table table = {0};
 	struct live_clock clock;
-	uint32_t slots;
-	int err;
+	int err = live_table_reserve(&table, 0);
 
 	*out = (struct stack_ages){0};
-	if (!target)
-		return -ESRCH;
-	by_slot = reader_stacks_by_slot(trace, target, snapshot, &slots);
-	err = by_slot ? live_table_reserve(&table, 0) : -ENOMEM;
 	if (!err)
-		err = live_table_read(&table, bpf_map__fd(trace->skel->maps.live), target->id);
+		err = live_table_read(&table, blocks_map(blocks), of->target_id);
 	if (!err)
-		err = reader_clock(trace, &clock);
+		err = blocks_clock(blocks, &clock);
 	if (!err)
-		ages_count(trace, &table, by_slot, slots, (uint32_t)(stack - snapshot->stacks),
-			   &clock, out);
+		ages_count(slots, &table, of, &clock, out);
 	live_table_release(&table);
 	return err;
 }

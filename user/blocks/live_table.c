@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/live_table.h"
+#include "user/blocks/live_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 /* Entries of one system call. A bucket's must fit. */
 #define BATCH 16384
 
-/* Kept from the process that holds the target: what is shared with it is copied as it is filled. */
+/*
+ * The process that holds the target does not get this memory: the kernel would copy each shared page
+ * when it is filled.
+ */
 static void *live_table_map(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -151,7 +154,7 @@ int live_table_turn_back(struct live_table *table, struct live_notes *notes)
 	if (notes->failed)
 		return -ENOMEM;
 	live_notes_sort(notes);
-	/* One that was read before it was freed, or that is being resized, is in the table and in the notes. */
+	/* A block is in both when it was read before it was freed, or while it was resized. */
 	for (size_t i = 0; i < table->count; i++) {
 		const struct live_entry entry = table->entries[i];
 

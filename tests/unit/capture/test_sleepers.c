@@ -35,8 +35,8 @@
 
 #include "tests/targets/waits.h"
 #include "user/base/util.h"
+#include "user/capture/sleepers.h"
 #include "user/freeze/stop.h"
-#include "user/trace/sleepers.h"
 
 #define STOPS	 20
 #define DEADLINE 10000000000ull /* ns */

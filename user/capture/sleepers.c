@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/sleepers.h"
+#include "user/capture/sleepers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "user/base/util.h"
 #include "user/freeze/cut_short.h"
 
-#define BUFFER_SIZE \
-	(64 << 10) /* more than the largest record, and than what the kernel gives at once */
+/* The largest record is smaller, and so is all that the kernel gives at once. */
+#define BUFFER_SIZE (64 << 10)
 
 struct sleepers {
 	struct sleepers_bpf *skel;
@@ -47,7 +47,7 @@ static size_t sleepers_record_size(const struct sleeper *sleeper)
 	return sizeof(*sleeper) + ((sleeper->vector_size + 7) & ~7u);
 }
 
-/* As many whole records as there are; *used bytes, of which the rest is kept. */
+/* Takes all whole records of the *used bytes, and keeps the rest. */
 static int sleepers_take_records(struct sleepers *s, size_t *used,
 				 int (*fn)(void *fn_ctx, const struct sleeper *sleeper),
 				 void *fn_ctx)

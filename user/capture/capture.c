@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * A snapshot with all that reachability needs. While the target stands still (user/freeze/freeze.h)
- * there are two things to do, each in a thread of its own: the live table is copied out of the
- * kernel, and the target's memory is read. With --snapshot=fork both are done afterwards.
- */
-#include "user/trace/capture.h"
+#include "user/capture/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,27 +7,26 @@
 #include <sys/syscall.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "bpf/scope_abi.h"
 #include "bpf/thread.h"
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/growth/growth.h"
+#include "user/blocks/blocks.h"
+#include "user/capture/capture_internal.h"
+#include "user/capture/sleepers.h"
+#include "user/heap/heap_image.h"
 #include "user/model/snapshot.h"
-#include "user/trace/exit_frames.h"
-#include "user/trace/skeleton.h"
-#include "user/trace/sleepers.h"
 #include "user/stacks/slots.h"
 
-/* linux/pidfd.h of 6.9: of a thread that is not its process's first. */
+/* From linux/pidfd.h of 6.9: the descriptor is of a thread, which need not be its process's first. */
 #define PIDFD_THREAD O_EXCL
 
 /* ---- while it stands still ---------------------------------------------------------------- */
 
-/*
- * Resizes under way: their blocks are out of the map, and count as live until the outcome is known.
- */
+/* A block that is being resized is not in the map. It counts as live until the outcome is known. */
 static void capture_add_resized(struct capture *c, const struct thread_state *thread)
 {
 	for (uint32_t i = 0; i < thread->depth && i < ABI_MAX_PENDING; i++) {
@@ -45,20 +39,20 @@ static void capture_add_resized(struct capture *c, const struct thread_state *th
 	}
 }
 
-/* Where the kernel keeps it with the thread, it is asked for by a descriptor of the thread. */
+/* The state of a thread that the kernel keeps with the thread is read by the thread's descriptor. */
 static int capture_read_thread(const struct capture *c, pid_t tid, struct thread_state *out)
 {
-	const struct memleakbpf *skel = c->trace->skel;
+	const struct captures_maps *maps = &c->all->maps;
 	int fd = -1, err = -ENOENT;
 
-	if (c->trace->options.task_storage) {
+	if (c->all->options.task_storage) {
 		fd = (int)syscall(SYS_pidfd_open, tid, tid == c->target->pid ? 0 : PIDFD_THREAD);
 		if (fd >= 0)
-			err = bpf_map_lookup_elem(bpf_map__fd(skel->maps.thread_storage), &fd, out);
+			err = bpf_map_lookup_elem(bpf_map__fd(maps->thread_storage), &fd, out);
 	}
 	if (fd >= 0)
 		close(fd);
-	return err ? bpf_map_lookup_elem(bpf_map__fd(skel->maps.threads), &tid, out) : 0;
+	return err ? bpf_map_lookup_elem(bpf_map__fd(maps->threads), &tid, out) : 0;
 }
 
 static void capture_take_resized(struct capture *c, const struct stop *stop)
@@ -76,9 +70,8 @@ static void capture_take_resized(struct capture *c, const struct stop *stop)
 static void *capture_read_live(void *arg)
 {
 	struct capture *c = arg;
-	const struct memleakbpf *skel = c->trace->skel;
 
-	c->live_err = live_table_read(&c->live, bpf_map__fd(skel->maps.live), c->target->id);
+	c->live_err = live_table_read(&c->live, blocks_map(c->all->blocks), c->target->id);
 	c->live_ns = monotonic_ns() - c->stopped_ns;
 	return NULL;
 }
@@ -89,27 +82,11 @@ static bool capture_is_still_the_target(struct capture *c)
 	uint32_t tgid = (uint32_t)c->target->pid;
 	struct target_info info;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(c->trace->skel->maps.targets), &tgid, &info) ||
+	if (bpf_map_lookup_elem(bpf_map__fd(c->all->maps.targets), &tgid, &info) ||
 	    info.id != c->target->id)
 		return false;
 	c->leaver = (pid_t)info.leaver;
 	return true;
-}
-
-/* The counters of the moment of the stop in place of those from before it. */
-static int capture_take_counters(struct capture *c)
-{
-	struct snapshot *now;
-	int err = reader_snapshot(c->trace, c->target, READER_NO_AGES, &now);
-
-	if (err)
-		return err;
-	now->interval_ns =
-		c->snapshot->interval_ns ? now->interval_ns + c->snapshot->interval_ns : 0;
-	growth_hand_on(c->snapshot, now);
-	snapshot_free(c->snapshot);
-	c->snapshot = now;
-	return 0;
 }
 
 static int capture_stopped(void *ctx, const struct stop *stop, char reason[static REASON_MAX])
@@ -121,11 +98,11 @@ static int capture_stopped(void *ctx, const struct stop *stop, char reason[stati
 		c->stopped_ns = monotonic_ns();
 	if (!capture_is_still_the_target(c))
 		return refuse(reason, -ESRCH, "it has become another program, or has ended");
-	err = capture_take_counters(c);
+	err = c->target->counters(c->target->ctx, &c->snapshot);
 	if (err)
 		return refuse(reason, err, "no memory for its counters");
 	capture_take_resized(c, stop);
-	return c->moment ? c->moment->stopped(c->moment->ctx, reason) : 0;
+	return c->target->stopped(c->target->ctx, reason);
 }
 
 static int capture_reading(void *ctx, char reason[static REASON_MAX])
@@ -154,8 +131,8 @@ static int capture_read(void *ctx, uint64_t until_ns, char reason[static REASON_
 			       : 0;
 	}
 	/*
-	 * The table is what the verdict is about: if the pause is over before it has been read,
-	 * blocks come and go under it.
+	 * The verdict is about the blocks of the table. Blocks come and go if the pause is over before
+	 * the table has been read.
 	 */
 	if (c->live_started && until_ns) {
 		const struct timespec until = ns_timespec(until_ns);
@@ -193,16 +170,16 @@ static void capture_note_age(const struct capture *c, struct stack *stack,
 {
 	if (age_ns > stack->oldest_ns)
 		stack->oldest_ns = age_ns;
-	if (c->trace->options.older_ns && age_ns >= c->trace->options.older_ns) {
+	if (c->all->options.older_ns && age_ns >= c->all->options.older_ns) {
 		stack->older.bytes += (uint64_t)((double)block->size * weight);
 		stack->older.count += (uint64_t)(weight + 0.5);
 	}
 }
 
-/* How many blocks of its size one stands for. */
+/* The number of blocks of its size that one stands for. */
 static double capture_weigh(struct capture *c, const struct live_entry *entry)
 {
-	double weight = slots_weight_of_block(c->trace->slots, &entry->value);
+	double weight = slots_weight_of_block(c->all->slots, &entry->value);
 
 	/* Arenas are weighed too, under sampling. */
 	if (!scope_mark_weighed(entry->value.weighed) || !c->image->weights)
@@ -212,7 +189,7 @@ static double capture_weigh(struct capture *c, const struct live_entry *entry)
 	return weight;
 }
 
-/* stack: its index in the snapshot, HEAP_NO_STACK: none of them. 0 or -ENOMEM. */
+/* `stack`: the index of the block's stack in the snapshot; HEAP_NO_STACK: none. 0 or -ENOMEM. */
 static int capture_take_block(struct capture *c, const struct live_entry *entry, uint32_t stack,
 			      uint64_t age_ns)
 {
@@ -224,7 +201,7 @@ static int capture_take_block(struct capture *c, const struct live_entry *entry,
 		.age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
 	};
 	bool arena = stack != HEAP_NO_STACK &&
-		     c->trace->slots->infos[slots_of_block(c->trace->slots, &entry->value)].arena;
+		     c->all->slots->infos[slots_of_block(c->all->slots, &entry->value)].arena;
 	double weight = arena ? 1 : capture_weigh(c, entry);
 
 	if (stack != HEAP_NO_STACK)
@@ -246,8 +223,8 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		return refuse(reason, c->live_err,
 			      "its live blocks cannot be read from the kernel");
 	s->ages_unread = 0;
-	by_slot = reader_stacks_by_slot(c->trace, c->target, s, &slots);
-	if (reader_clock(c->trace, &clock))
+	by_slot = c->target->stacks_by_slot(c->target->ctx, s, &slots);
+	if (blocks_clock(c->all->blocks, &clock))
 		clock.tick_ns = 0; /* no ages on this kernel */
 	c->image->entered = calloc(c->live.count + 1, sizeof(*c->image->entered));
 	if (c->target->tells)
@@ -256,11 +233,11 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 		free(by_slot);
 		return refuse(reason, -ENOMEM, "no memory for its live blocks");
 	}
-	for (size_t i = 0; c->trace->options.older_ns && i < s->stack_count; i++)
+	for (size_t i = 0; c->all->options.older_ns && i < s->stack_count; i++)
 		s->stacks[i].older = (struct amount){0};
 	for (size_t i = 0; !err && i < c->live.count; i++) {
 		const struct live_entry *entry = &c->live.entries[i];
-		uint32_t slot = slots_of_block(c->trace->slots, &entry->value);
+		uint32_t slot = slots_of_block(c->all->slots, &entry->value);
 
 		err = capture_take_block(c, entry, slot < slots ? by_slot[slot] : HEAP_NO_STACK,
 					 live_age_ns(&clock, entry->value.time));
@@ -271,10 +248,7 @@ static int capture_take_blocks(struct capture *c, char reason[static REASON_MAX]
 
 static bool capture_all_known(const struct capture *c)
 {
-	const struct trace_options *o = &c->trace->options;
-
-	if (!c->target->whole || c->target->tells || o->sample_bytes || o->min_size ||
-	    o->max_size != UINT64_MAX || o->providers.object)
+	if (!c->target->all_counted)
 		return false;
 	for (int i = 0; i < LOST_CAUSES; i++) {
 		if (c->snapshot->lost[i])
@@ -283,15 +257,18 @@ static bool capture_all_known(const struct capture *c)
 	return true;
 }
 
-/* Loaded when a first one is stopped, which most traces never do. NULL: the kernel cannot. */
-static const struct stop_sleepers *capture_sleepers(struct trace *trace)
+/*
+ * The iterator is loaded when a first process is stopped, which most traces never do. NULL: the
+ * kernel has none.
+ */
+static const struct stop_sleepers *capture_sleepers(struct captures *all)
 {
-	if (trace->options.sleepers && !trace->sleepers && sleepers_new(&trace->sleepers)) {
+	if (all->options.sleepers && !all->sleepers && sleepers_new(&all->sleepers)) {
 		log_debug("threads that sleep are woken when a verdict stops them: no iterator "
 			  "over them");
-		trace->options.sleepers = false;
+		all->options.sleepers = false;
 	}
-	return sleepers_for_stop(trace->sleepers);
+	return sleepers_for_stop(all->sleepers);
 }
 
 static int capture_stop_and_read(struct capture *c, uint64_t max_pause_ns,
@@ -303,11 +280,10 @@ static int capture_stop_and_read(struct capture *c, uint64_t max_pause_ns,
 	int err;
 
 	hooks.ctx = c;
-	if (c->target->hold)
-		err = freeze_run_held(c->freeze, TAKE_PTR(c->target->hold), &hooks, reason);
+	if (*c->hold)
+		err = freeze_run_held(c->freeze, TAKE_PTR(*c->hold), &hooks, reason);
 	else
-		err = freeze_run(c->freeze, max_pause_ns, capture_sleepers(c->trace), &hooks,
-				 reason);
+		err = freeze_run(c->freeze, max_pause_ns, capture_sleepers(c->all), &hooks, reason);
 	capture_join(c);
 	/* The counters of the moment came with a snapshot of their own. */
 	v = &c->snapshot->verdict;
@@ -338,13 +314,13 @@ static void capture_log_pause(const struct capture *c, uint64_t ready_ns)
 static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[static REASON_MAX])
 {
 	uint64_t started = monotonic_ns(), ready_ns;
-	bool held = c->target->hold != NULL;
+	bool held = *c->hold != NULL;
 	struct memory_image *memory;
 	int err = freeze_new(c->target->pid, &c->freeze, reason);
 
 	if (err)
 		return err;
-	if (live_table_reserve(&c->live, reader_live_blocks(c->trace)))
+	if (live_table_reserve(&c->live, blocks_count(c->all->blocks)))
 		return refuse(reason, -ENOMEM, "no memory for its live blocks");
 	capture_prepare_copy(c);
 	ready_ns = monotonic_ns() - started;
@@ -361,7 +337,7 @@ static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[sta
 	err = capture_take_blocks(c, reason);
 	if (err)
 		return err;
-	if (held && exit_frames_leave_out(c->trace, c->target, c->leaver, c->image))
+	if (held && c->target->leave_out(c->target->ctx, c->leaver, c->image))
 		return refuse(reason, -ENOMEM, "no memory for what its end leaves behind");
 	c->image->all_known = capture_all_known(c);
 	c->image->sample_bytes = c->snapshot->sample_bytes;
@@ -370,32 +346,51 @@ static int capture_all(struct capture *c, uint64_t max_pause_ns, char reason[sta
 	return 0;
 }
 
-int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
-		  const struct trace_moment *moment, struct snapshot **out,
-		  struct heap_image **image)
+int capture_take(struct captures *captures, const struct capture_target *target, struct stop **hold,
+		 uint64_t max_pause_ns, struct snapshot **snapshot, struct heap_image **image,
+		 char reason[static REASON_MAX])
 {
-	struct capture c = {.trace = trace, .target = target, .moment = moment};
-	char reason[REASON_MAX] = "";
-	int err = trace_snapshot(trace, target, &c.snapshot);
+	struct capture c = {.all = captures, .target = target, .hold = hold, .snapshot = *snapshot};
+	int err = 0;
 
-	*image = NULL;
-	if (err)
-		return err;
-	/* Afterwards one that was held at its end may be gone. */
-	trace_read_memory(trace, target, c.snapshot);
-	if (target_has_ended(target))
-		err = refuse(reason, -ESRCH, "it has ended, and its memory with it");
-	else
-		err = capture_all(&c, max_pause_ns, reason);
+	if (!*target->kept)
+		*target->kept = calloc(1, sizeof(**target->kept));
+	c.kept = *target->kept;
+	if (!c.kept)
+		err = refuse(reason, -ENOMEM, "no memory");
+	err = err ?: capture_all(&c, max_pause_ns, reason);
 	freeze_free(c.freeze);
 	live_table_release(&c.live);
-	if (err) {
+	if (err)
 		heap_image_free(c.image);
-		c.snapshot->verdict.state = VERDICT_REFUSED;
-		refuse(c.snapshot->verdict.reason, err, "%s", reason);
-	} else {
+	else
 		*image = c.image;
-	}
-	*out = c.snapshot;
+	*snapshot = c.snapshot;
+	return err;
+}
+
+void captured_free(struct captured *captured)
+{
+	free(captured);
+}
+
+int captures_new(const struct captures_options *options, const struct captures_maps *maps,
+		 struct blocks *blocks, const struct slots *slots, struct shared *shared,
+		 struct captures **out)
+{
+	struct captures *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	*all = (struct captures){*options, *maps, blocks, slots, shared, NULL};
+	*out = all;
 	return 0;
+}
+
+void captures_free(struct captures *captures)
+{
+	if (!captures)
+		return;
+	sleepers_free(captures->sleepers);
+	free(captures);
 }

@@ -1,52 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * --snapshot=fork: the target is stopped only for as long as it takes to make a copy of it. Its
- * memory is then read from the copy. The table of live blocks is in the kernel and cannot be copied
- * in that time: it is read while the target goes on, and turned back to the moment of the copy.
- * Blocks that are younger have a later time; those that have been freed since are in the notes
- * (bpf/live.h).
+ * --snapshot=fork: the target is stopped only while a copy of it is made. Its memory is read from the
+ * copy. The kernel's map of live blocks cannot be copied in that time. It is read while the target
+ * goes on, and turned back to the moment of the copy. Blocks that came since have a later time.
+ * Blocks that were freed since are in the notes (bpf/live.h).
  */
-#include "user/trace/capture.h"
-
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
-#include "user/trace/skeleton.h"
+#include "user/blocks/blocks.h"
+#include "user/capture/capture_internal.h"
 
 /* A tick is at most 10 ms. */
 #define TICK_WAIT_NS (20 * NS_PER_MS)
 
 static void capture_not_by_copy(struct capture *c, const char *why)
 {
-	/* Once aloud: it would be the same at each snapshot. */
-	log_msg(c->target->copy_refused ? LOG_DEBUG : LOG_WARN,
+	/* Aloud only once: it is the same at each snapshot. */
+	log_msg(c->kept->copy_refused ? LOG_DEBUG : LOG_WARN,
 		"process %d stands still while it is read, --snapshot=fork is not possible: %s",
 		(int)c->target->pid, why);
-	c->target->copy_refused = true;
+	c->kept->copy_refused = true;
 }
 
 void capture_prepare_copy(struct capture *c)
 {
 	char why[REASON_MAX];
 
-	if (!c->trace->options.copies || c->target->hold)
+	if (!c->all->options.copies || *c->hold)
 		return;
-	if (freeze_by_fork(c->freeze, &c->target->forks, why))
+	if (freeze_by_fork(c->freeze, &c->kept->forks, why))
 		capture_not_by_copy(c, why);
 }
 
 int capture_forking(void *ctx, char reason[static REASON_MAX])
 {
 	struct capture *c = ctx;
-	struct shared *shared = &c->trace->skel->bss->shared;
+	struct shared *shared = c->all->shared;
 	struct live_clock clock;
-	int err = reader_clock(c->trace, &clock);
+	int err = blocks_clock(c->all->blocks, &clock);
 
 	if (err)
 		return refuse(reason, err, "the kernel does not tell its time");
@@ -58,7 +56,7 @@ int capture_forking(void *ctx, char reason[static REASON_MAX])
 void capture_forked(void *ctx, int err, const char *reason)
 {
 	struct capture *c = ctx;
-	struct shared *shared = &c->trace->skel->bss->shared;
+	struct shared *shared = c->all->shared;
 
 	__atomic_store_n(&shared->copied_pid, 0, __ATOMIC_SEQ_CST);
 	if (err)
@@ -69,7 +67,7 @@ void capture_releasing(void *ctx)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
 	struct capture *c = ctx;
-	struct shared *shared = &c->trace->skel->bss->shared;
+	struct shared *shared = c->all->shared;
 	uint64_t start = monotonic_ns();
 	struct live_clock clock;
 
@@ -77,10 +75,10 @@ void capture_releasing(void *ctx)
 	shared->notes_lost = 0;
 	__atomic_store_n(&shared->noted_target, c->target->id, __ATOMIC_SEQ_CST);
 	/*
-	 * What is allocated from now on must have a later time. The fork has nearly always taken
-	 * longer than a tick.
+	 * Blocks that are allocated from now on must have a later time. Nearly always the fork has
+	 * taken longer than a tick.
 	 */
-	while (!reader_clock(c->trace, &clock) && clock.now_ticks == c->ticks &&
+	while (!blocks_clock(c->all->blocks, &clock) && clock.now_ticks == c->ticks &&
 	       monotonic_ns() - start < TICK_WAIT_NS)
 		nanosleep(&pause, NULL);
 }
@@ -96,22 +94,22 @@ static int capture_take_note(void *ctx, void *data, size_t size)
 
 int capture_turn_back(struct capture *c)
 {
-	struct shared *shared = &c->trace->skel->bss->shared;
+	struct shared *shared = c->all->shared;
 	struct live_notes notes = {.ticks = c->ticks};
 	struct ring_buffer *ring;
 	int err = -ENOMEM;
 
 	__atomic_store_n(&shared->noted_target, 0, __ATOMIC_SEQ_CST);
-	/* They came first, before the table was read. */
+	/* The blocks that were being resized came before the table was read. */
 	for (size_t i = 0; i < c->resized; i++)
 		live_notes_add(&notes, &c->live.entries[i]);
-	ring = ring_buffer__new(bpf_map__fd(c->trace->skel->maps.noted_frees), capture_take_note,
-				&notes, NULL);
+	ring = ring_buffer__new(bpf_map__fd(c->all->maps.noted_frees), capture_take_note, &notes,
+				NULL);
 	if (ring && ring_buffer__consume(ring) >= 0)
 		err = live_table_turn_back(&c->live, &notes);
 	ring_buffer__free(ring);
 	live_notes_release(&notes);
-	/* Blocks are missing then that were there. */
+	/* Then the notes lack some blocks, which were there. */
 	if (__atomic_load_n(&shared->notes_lost, __ATOMIC_SEQ_CST))
 		c->approximate = true;
 	return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A copy of one target's live blocks. Private to user/trace. */
-#ifndef MEMLEAKBPF_TRACE_LIVE_TABLE_H
-#define MEMLEAKBPF_TRACE_LIVE_TABLE_H
+/* A copy of one target's live blocks. */
+#ifndef MEMLEAKBPF_BLOCKS_LIVE_TABLE_H
+#define MEMLEAKBPF_BLOCKS_LIVE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +29,9 @@ void live_table_release(struct live_table *table);
 int live_table_add(struct live_table *table, const struct live_entry *entry);
 
 /*
- * What the target has freed, and taken out to be resized, since a moment; all of it but the moment zero at first.
- * In no order, and the same block may be noted twice: its realloc was given up, and it freed then.
+ * The blocks that the target has freed since a moment, and those that it has taken out to be resized.
+ * All members but the moment are zero at first. They are in no order. The same block may be there
+ * twice: its realloc was given up, and then it was freed.
  */
 struct live_notes {
 	uint32_t ticks; /* the moment, in the kernel's ticks, which wrap around */
@@ -44,8 +45,9 @@ void live_notes_add(struct live_notes *notes, const struct live_entry *entry);
 void live_notes_release(struct live_notes *notes);
 
 /*
- * Makes a table that was read later that of the notes' moment: without what has come since, and with
- * what has gone. The notes tell of the entries of the moment too, by the caller (capture_copy.c). 0 or -ENOMEM.
+ * Turns a table that was read later back to the notes' moment. Blocks that have come since leave it,
+ * and blocks that have gone since come back. The caller has noted the blocks of the moment that were
+ * being resized (user/capture/capture_copy.c). 0 or -ENOMEM.
  */
 int live_table_turn_back(struct live_table *table, struct live_notes *notes);
 
