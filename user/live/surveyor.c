@@ -13,6 +13,7 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/export.h"
+#include "user/survey/survey.h"
 
 struct surveyor {
 	struct survey_config config;
