@@ -134,7 +134,7 @@ evil_program() {
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID"
 	[[ $(stat -c %s "$D/recording") -lt 1000000 ]] || fail 'the recording holds the long name'
-	for format in text json folded android perfetto pprof html; do
+	for format in text json folded android perfetto pprof otlp html; do
 		run_tool report "$D/recording" -f "$format" -o "$D/report"
 		[[ $STATUS -eq 0 ]] || fail "$format: $ERR"
 		# Binary formats hold these bytes as numbers, but not as what a terminal obeys.

@@ -251,3 +251,64 @@ int document_close(struct exporter *e)
 	free(d);
 	return err;
 }
+
+/* Keys above the numbers of frames: places that are no code. */
+#define COLLECT_LABEL_KEY 0x80000000u
+
+static void collect_visit_label(const char *label, uint32_t key, collected_visit_fn visit,
+				void *ctx)
+{
+	const struct frame frame = {.function = label};
+	const struct frame *const frames[] = {&frame};
+
+	visit(ctx, COLLECT_LABEL_KEY | key, frames, 1);
+}
+
+void collected_stack_visit(const struct collection *c, const struct collected_stack *stack,
+			   collected_visit_fn visit, void *ctx)
+{
+	const char *end = stack_end_label(stack->end);
+	const struct frame *const *frames;
+	const uint32_t *numbers;
+	size_t count;
+
+	if (!stack->frames) {
+		collect_visit_label(STACK_UNKNOWN_LABEL, 0, visit, ctx);
+		return;
+	}
+	frames = frame_table_stack_at(c->frames, stack->frames, &count);
+	numbers = frame_table_stack_ids(c->frames, stack->frames, &count);
+	for (size_t i = 0, first = 0; i < count; i++) {
+		if (frames[i]->inlined && i + 1 < count)
+			continue;
+		visit(ctx, numbers[first], frames + first, i + 1 - first);
+		first = i + 1;
+	}
+	if (end)
+		collect_visit_label(end, 1 + (uint32_t)stack->end, visit, ctx);
+}
+
+void collected_place(const struct collected_target *target, const struct frame *frame,
+		     struct collected_place *out)
+{
+	const struct module_map *map =
+		frame_in_object(frame)
+			? module_maps_find(target->maps, frame->module_path, frame->build_id,
+					   frame->build_id_len, frame->module_offset)
+			: NULL;
+
+	*out = (struct collected_place){0};
+	if (frame_is_code(frame))
+		out->address = frame->module_offset;
+	if (!map) {
+		out->map.path = frame_runtime(frame, out->runtime) ?: frame->module_path
+								     ?: frame->module;
+		out->map.build_id = frame->build_id;
+		out->map.build_id_len = frame->build_id_len;
+		return;
+	}
+	out->map = *map;
+	out->index = (size_t)(map - target->maps->items);
+	if (frame_is_code(frame))
+		out->address = map->start + (frame->module_offset - map->vaddr);
+}

@@ -73,4 +73,28 @@ int document_close(struct exporter *e);
 int collect_frames(struct frame_table *table, struct id_map *frames_of, const struct stack *stack,
 		   const struct stack_notes *notes, uint32_t *frames);
 
+/*
+ * Calls visit() for each place of code on a stack, innermost first: with the frames of what is
+ * inlined there, innermost first, and of the function that holds it. `key` tells places of one
+ * target apart. Where the stack is cut, or not known, a frame that says so stands for the rest.
+ */
+typedef void (*collected_visit_fn)(void *ctx, uint32_t key, const struct frame *const *frames,
+				   size_t count);
+void collected_stack_visit(const struct collection *c, const struct collected_stack *stack,
+			   collected_visit_fn visit, void *ctx);
+
+/* Where a frame's code is. */
+struct collected_place {
+	/*
+	 * Of the target's maps. One without addresses stands for a module that is mapped no more,
+	 * or for a runtime's code; its path is NULL for code without a module.
+	 */
+	struct module_map map;
+	size_t index;	  /* in the target's maps, of one with addresses */
+	uint64_t address; /* in the process; where it is not mapped, in the module; 0: no code */
+	char runtime[FRAME_RUNTIME_MAX]; /* the path may lie here */
+};
+void collected_place(const struct collected_target *target, const struct frame *frame,
+		     struct collected_place *out);
+
 #endif

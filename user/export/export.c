@@ -8,8 +8,8 @@
 #include "user/export/render.h"
 
 static const struct exporter_format *const formats[] = {
-	&format_text,  &format_json,	&format_folded, &format_perfetto,
-	&format_pprof, &format_android, &format_html,
+	&format_text,  &format_json, &format_folded,  &format_perfetto,
+	&format_pprof, &format_otlp, &format_android, &format_html,
 };
 
 const struct exporter_format *export_find_format(const char *name)

@@ -125,59 +125,34 @@ static void put_mapping(struct profile *p, uint32_t id, const struct module_map 
 	wire_close(&p->out, mark);
 }
 
-/* Those that are mapped are told apart by place, the others by name. */
-static uint32_t mapping_id(struct profile *p, const struct module_map *map)
+/* Those that are mapped are told apart by place, the others by name. 0 for code without a module. */
+static uint32_t mapping_id(struct profile *p, const struct module_map *map, size_t index)
 {
 	uint64_t target = (uint64_t)p->target_number << 33;
-	uint32_t place =
-		map->end ? (uint32_t)(map - p->target->maps->items) : string_id(p, map->path);
+	uint32_t place = map->end ? (uint32_t)index : string_id(p, map->path);
 	uint32_t id;
 
+	if (!map->path)
+		return 0;
 	if (enter(p, &p->mappings, target | (uint64_t)!map->end << 32 | place, &p->mapping_count,
 		  &id))
 		put_mapping(p, id, map);
 	return id;
 }
 
-/* 0 for code without a module. */
-static uint32_t frame_mapping_id(struct profile *p, const struct frame *frame,
-				 const struct module_map *map)
-{
-	char runtime[FRAME_RUNTIME_MAX];
-	const struct module_map unmapped = {
-		.path = frame_runtime(frame, runtime) ?: frame->module_path ?: frame->module,
-		.build_id = frame->build_id,
-		.build_id_len = frame->build_id_len,
-	};
-
-	if (map)
-		return mapping_id(p, map);
-	return unmapped.path ? mapping_id(p, &unmapped) : 0;
-}
-
-/*
- * The frames from `first` up to the function that holds their code are one location; lines are
- * innermost first.
- */
+/* What is inlined at a place is one location with the function that holds it: lines are innermost first. */
 static uint32_t location_id(struct profile *p, uint32_t key, const struct frame *const *frames,
 			    size_t count)
 {
-	const struct frame *holder = frames[count - 1];
-	const struct module_map *map;
+	struct collected_place place;
 	uint32_t id, mapping;
-	uint64_t address = holder->module_offset;
 	size_t mark;
 
 	if (!enter(p, &p->locations, (uint64_t)p->target_number << 32 | key, &p->location_count,
 		   &id))
 		return id;
-	map = frame_in_object(holder)
-		      ? module_maps_find(p->target->maps, holder->module_path, holder->build_id,
-					 holder->build_id_len, holder->module_offset)
-		      : NULL;
-	if (map)
-		address = map->start + (holder->module_offset - map->vaddr);
-	mapping = frame_mapping_id(p, holder, map);
+	collected_place(p->target, frames[count - 1], &place);
+	mapping = mapping_id(p, &place.map, place.index);
 	/* Functions are messages of their own: written first, or they would end inside this one. */
 	for (size_t i = 0; i < count; i++)
 		function_id(p, frames[i]);
@@ -185,8 +160,8 @@ static uint32_t location_id(struct profile *p, uint32_t key, const struct frame 
 	wire_uint(&p->out, LOCATION_ID, id);
 	if (mapping)
 		wire_uint(&p->out, LOCATION_MAPPING_ID, mapping);
-	if (frame_is_code(holder))
-		wire_uint(&p->out, LOCATION_ADDRESS, address);
+	if (frame_is_code(frames[count - 1]))
+		wire_uint(&p->out, LOCATION_ADDRESS, place.address);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t function = function_id(p, frames[i]);
 		size_t line = wire_open(&p->out, LOCATION_LINE);
@@ -200,39 +175,27 @@ static uint32_t location_id(struct profile *p, uint32_t key, const struct frame 
 	return id;
 }
 
-/* A location that is no code: where a stack is cut. */
-static uint32_t label_location(struct profile *p, const char *label)
-{
-	const struct frame frame = {.function = label};
-	const struct frame *const frames[] = {&frame};
+/* The locations of one stack. */
+struct pprof_stack {
+	struct profile *profile;
+	uint32_t *ids; /* room for one more than there are frames */
+	size_t count;
+};
 
-	/* Above the numbers of frames. */
-	return location_id(p, 0x80000000u | string_id(p, label), frames, 1);
+static void pprof_visit_location(void *ctx, uint32_t key, const struct frame *const *frames,
+				 size_t count)
+{
+	struct pprof_stack *stack = ctx;
+
+	stack->ids[stack->count++] = location_id(stack->profile, key, frames, count);
 }
 
-/* `ids` has room for one more than there are frames. */
 static size_t stack_locations(struct profile *p, const struct collected_stack *stack, uint32_t *ids)
 {
-	const char *end = stack_end_label(stack->end);
-	const struct frame *const *frames;
-	const uint32_t *numbers;
-	size_t count, n = 0;
+	struct pprof_stack locations = {.profile = p, .ids = ids};
 
-	if (!stack->frames) {
-		ids[n++] = label_location(p, STACK_UNKNOWN_LABEL);
-		return n;
-	}
-	frames = frame_table_stack_at(p->collection->frames, stack->frames, &count);
-	numbers = frame_table_stack_ids(p->collection->frames, stack->frames, &count);
-	for (size_t i = 0, first = 0; i < count; i++) {
-		if (frames[i]->inlined && i + 1 < count)
-			continue;
-		ids[n++] = location_id(p, numbers[first], frames + first, i + 1 - first);
-		first = i + 1;
-	}
-	if (end)
-		ids[n++] = label_location(p, end);
-	return n;
+	collected_stack_visit(p->collection, stack, pprof_visit_location, &locations);
+	return locations.count;
 }
 
 static void pprof_put_label(struct profile *p, const char *key, const char *text, uint64_t number)
@@ -376,7 +339,7 @@ static int pprof_put_target(struct profile *p)
 		return -ENOMEM;
 	/* Readers take the first mapping for the program itself, which is what lies lowest. */
 	if (t->maps && t->maps->count)
-		mapping_id(p, &t->maps->items[0]);
+		mapping_id(p, &t->maps->items[0], 0);
 	for (size_t i = 0; i < t->stack_count; i++) {
 		/* Of a difference many are nothing. */
 		if (!pprof_is_nothing(&t->stacks[i]))

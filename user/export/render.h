@@ -80,6 +80,7 @@ extern const struct exporter_format format_json;
 extern const struct exporter_format format_folded;
 extern const struct exporter_format format_perfetto;
 extern const struct exporter_format format_pprof;
+extern const struct exporter_format format_otlp;
 extern const struct exporter_format format_android;
 extern const struct exporter_format format_html;
 

@@ -409,8 +409,8 @@ static void perfetto(void **state)
  */
 static void full_disk(void **state)
 {
-	static const char *const names[] = {"text",  "json",	 "folded", "android",
-					    "pprof", "perfetto", "html"};
+	static const char *const names[] = {"text",  "json", "folded",	 "android",
+					    "pprof", "otlp", "perfetto", "html"};
 	struct snapshot s = sample_snapshot();
 
 	(void)state;
