@@ -356,7 +356,7 @@ endef
 $(foreach room,$(ROOMS),$(eval $(call room_rules,$(room))))
 
 # The corpus, which the benchmark of the detector has too.
-regime_runs := $(BUILD)/obj/tests/unit/regime/regime_corpus.o $(BUILD)/obj/tests/unit/regime/regime_runs.o
+regime_runs := $(BUILD)/obj/tests/unit/regime/regime_corpus.o $(BUILD)/obj/tests/unit/regime/regime_kinds.o $(BUILD)/obj/tests/unit/regime/regime_kinds_second.o $(BUILD)/obj/tests/unit/regime/regime_runs.o
 $(BUILD)/tests/unit/regime/test_regime: $(regime_runs)
 
 # A C++ program's part, which the test loads beside each allocator.

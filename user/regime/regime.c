@@ -16,6 +16,9 @@
 #define NOVELTY_BELOW 3.0
 #define NOVELTY_FEW   3.0 /* added, divided by how many blocks of buckets have been seen */
 
+#define STEP_SHARE 0.02f /* of the height: less is no step */
+#define STEP_LOOKS 3	 /* two that are closer are one */
+
 #define LOOKS_MIN (2 * REGIME_TEST) /* before that it is too early */
 
 /* Growth has ended when its last quarter rose by less than that of what was due, or is that much slower. */
@@ -25,13 +28,14 @@
 #define PACE_ANEW  3.0f /* so much faster lately: what matters began later */
 
 /* Leaking: growth has lasted for that share of the time that is left. */
-#define PATIENCE_KNOWN 0.2 /* of a series known for YOUNG_S at its onset */
-#define PATIENCE_YOUNG 1.5
+#define PATIENCE_YOUNG 1.5 /* of a series known for less than YOUNG_S at its onset */
+#define PATIENCE_KNOWN 0.2 /* known for KNOWN_S; in between, evenly over the orders of magnitude */
 #define PATIENCE_BIRTH 2.0 /* of growth since the start */
 #define YOUNG_S	       (26 * HOUR_S)
+#define KNOWN_S	       (60 * HOUR_S)
 /* Or, far from any limit, for so long and evenly. */
 #define LASTING_S	(14 * HOUR_S)
-#define LASTING_BIRTH_S (26 * HOUR_S)
+#define LASTING_BIRTH_S (40 * HOUR_S)
 #define LASTING_PACE	0.6f
 #define LASTING_PACE_TO 2.5f
 #define GIVEN_BACK	1.5f /* times the largest rise that was given back */
@@ -81,20 +85,33 @@ static uint32_t regime_age(const struct regime *r)
 
 /* ---- the growth that is open -------------------------------------------------------------- */
 
+/* By how much the slope may be that of what the series has been seen to do without growing. */
+static float regime_wander(const struct regime *r, int level, int n)
+{
+	return regime_levels_known(&r->levels, level) / (float)(n - 1);
+}
+
+static void regime_take_slope(struct regime *r, int level, const float *lows, int n)
+{
+	float width = regime_width(level), wander = regime_wander(r, level, n);
+	struct regime_slope slope;
+
+	regime_slope_of(lows, n, &slope);
+	r->slope = slope.mid / width;
+	r->slope_low = fminf(slope.low, slope.mid - wander) / width;
+	r->slope_high = fmaxf(slope.high, slope.mid + wander) / width;
+}
+
 static void regime_measure(struct regime *r)
 {
 	int n, k = regime_levels_fit(&r->levels, regime_age(r), &n), third;
 	const float *v = regime_level_lows(&r->levels.level[k], n);
-	struct regime_slope slope;
 	float first, last;
 
 	r->pace = 1;
 	if (n < 4)
 		return;
-	regime_slope_of(v, n, &slope);
-	r->slope = slope.mid / regime_width(k);
-	r->slope_low = slope.low / regime_width(k);
-	r->slope_high = slope.high / regime_width(k);
+	regime_take_slope(r, k, v, n);
 	third = n / 3 > 1 ? n / 3 : 1;
 	first = v[third] - v[0];
 	last = v[n - 1] - v[n - 1 - third];
@@ -104,7 +121,8 @@ static void regime_measure(struct regime *r)
 
 static bool regime_has_ended(const struct regime *r)
 {
-	double part = fmax(regime_age(r) / 4.0, REGIME_TICKS * REGIME_TEST * 1.5);
+	double age = regime_age(r);
+	double part = fmin(fmax(age / 4, REGIME_TICKS * REGIME_TEST * 1.5), age);
 	int n, k = regime_levels_fit(&r->levels, part, &n);
 	const float *v;
 
@@ -139,22 +157,39 @@ static void regime_give_back(struct regime *r)
 	regime_levels_give_back(&r->levels);
 }
 
-/* Where the line of the tested lows meets the level of those before. */
-static void regime_find_onset(struct regime *r, const struct regime_level *l, int level)
+/* The mean of the lows before the last `after` ones; false: there are too few. */
+static bool regime_level_before(const struct regime_level *l, int after, float *mean)
 {
-	int n = regime_level_kept(l), before = n - REGIME_TEST;
-	float width = regime_width(level), mean = 0, level_before = 0, back;
+	int n = regime_level_kept(l) - after;
 
-	for (int i = 0; i < before; i++)
-		level_before += l->low[i];
-	level_before /= (float)before;
-	for (int i = before; i < n; i++)
-		mean += l->low[i];
-	mean /= REGIME_TEST;
-	back = (mean - level_before) / r->slope + (REGIME_TEST - 1) / 2.0f * width;
-	back = fminf(fmaxf(back, REGIME_TEST * width * 0.75f), (float)n * width);
+	*mean = 0;
+	for (int i = 0; i < n; i++)
+		*mean += l->low[i] / (float)n;
+	return n > 0;
+}
+
+/*
+ * Where the line of the tested lows meets the level of those before. Buckets that are shorter than
+ * a look have none before.
+ */
+static bool regime_find_onset(struct regime *r, int level)
+{
+	bool is_short = level < REGIME_LOOK;
+	const float *v = regime_level_lows(&r->levels.level[level], REGIME_TEST);
+	float width = regime_width(level), mean = 0, before, back;
+	/* Both the last look's bucket and the one before it may overlap short ones. */
+	float most = (is_short ? REGIME_TEST * width + 2 * REGIME_TICKS : REGIME_RING * width);
+
+	if (!regime_level_before(&r->levels.level[is_short ? REGIME_LOOK : level],
+				 is_short ? 2 : REGIME_TEST, &before))
+		return false;
+	for (int i = 0; i < REGIME_TEST; i++)
+		mean += v[i] / REGIME_TEST;
+	back = (mean - before) / r->slope + (REGIME_TEST - 1) / 2.0f * width;
+	back = fminf(fmaxf(back, REGIME_TEST * width * 0.75f), most);
 	r->onset = r->levels.tick - (uint32_t)fminf(back, (float)r->levels.tick);
-	r->base = level_before;
+	r->base = before;
+	return true;
 }
 
 static void regime_open(struct regime *r, int level, bool born)
@@ -163,7 +198,7 @@ static void regime_open(struct regime *r, int level, bool born)
 	const float *v = regime_level_lows(l, REGIME_TEST);
 	uint32_t tick = r->levels.tick, was_until = r->pending ? r->grown_until : r->settled_at;
 	float width = regime_width(level);
-	struct regime_slope slope;
+	bool found;
 
 	r->open = true;
 	r->leaking = false;
@@ -174,10 +209,7 @@ static void regime_open(struct regime *r, int level, bool born)
 		return;
 	}
 	r->pending = false;
-	regime_slope_of(v, REGIME_TEST, &slope);
-	r->slope = slope.mid / width;
-	r->slope_low = slope.low / width;
-	r->slope_high = slope.high / width;
+	regime_take_slope(r, level, v, REGIME_TEST);
 	r->rise_max = 0;
 	r->record = v[REGIME_TEST - 1];
 	r->parts_sum = r->record - v[0];
@@ -185,12 +217,11 @@ static void regime_open(struct regime *r, int level, bool born)
 	for (int i = 1; i < REGIME_TEST; i++)
 		r->parts_sum2 += (v[i] - v[i - 1]) * (v[i] - v[i - 1]);
 	r->born = born;
-	if (!born && regime_level_kept(l) > REGIME_TEST) {
-		regime_find_onset(r, l, level);
-	} else if (!r->settled_at) {
+	found = !born && regime_find_onset(r, level);
+	if (!found && !r->settled_at) {
 		r->onset = 0;
 		r->base = r->first;
-	} else { /* for most of its life, but not from the start */
+	} else if (!found) { /* for most of its life, but not from the start */
 		r->onset = tick - (uint32_t)fminf(REGIME_TEST * width, (float)tick);
 		r->base = v[0];
 	}
@@ -231,6 +262,40 @@ static void regime_follow(struct regime *r, float bytes)
 		r->record = bytes;
 		r->parts_sum += part;
 		r->parts_sum2 += part * part;
+	}
+}
+
+/* ---- jumps -------------------------------------------------------------------------------- */
+
+/*
+ * A new height that is no even growth. The lows of single looks count: a look that is lower, right
+ * behind, is not the height.
+ */
+static void regime_note_steps(struct regime *r)
+{
+	const struct regime_level *l = &r->levels.level[REGIME_LOOK];
+	struct regime_steps *steps = &r->steps;
+	uint32_t tick = r->levels.tick;
+	float low, enough;
+	int n = regime_level_kept(l);
+
+	if (n < 2 || r->open || !r->settled_at) {
+		steps->count = 0;
+		return;
+	}
+	low = fminf(l->low[n - 1], l->low[n - 2]);
+	if (!steps->count)
+		steps->base = steps->top = fminf(steps->top > 0 ? steps->top : low, low);
+	enough = fmaxf(r->floor, STEP_SHARE * steps->top);
+	if (steps->count && low < steps->base + (steps->top - steps->base) / 2) {
+		steps->count = 0;
+		steps->top = low;
+	} else if (low >= steps->top + enough) {
+		/* Its end, two looks later: where it stands still. */
+		if (!steps->count || tick - steps->last > STEP_LOOKS * REGIME_TICKS)
+			steps->count++;
+		steps->last = tick - REGIME_TICKS;
+		steps->top = low;
 	}
 }
 
@@ -308,14 +373,14 @@ static void regime_turn(struct regime *r)
 
 void regime_add(struct regime *r, uint64_t time_ns, double bytes)
 {
-	bool is_first = !r->start_ns;
+	bool is_first = !r->begun;
 	float value = (float)bytes;
 	uint32_t tick;
 
+	/* The first look closes a bucket, as all do. */
 	if (is_first)
-		r->start_ns = time_ns > REGIME_TICKS * r->tick_ns
-				      ? time_ns - REGIME_TICKS * r->tick_ns
-				      : 1;
+		r->start_ns = time_ns - REGIME_TICKS * r->tick_ns;
+	r->begun = true;
 	tick = (uint32_t)((time_ns - r->start_ns + r->tick_ns / 2) / r->tick_ns);
 	if (is_first || (tick < 3 * REGIME_TICKS && value < r->first))
 		r->first = value;
@@ -328,6 +393,7 @@ void regime_add(struct regime *r, uint64_t time_ns, double bytes)
 		regime_give_back(r);
 	if (r->open)
 		regime_follow(r, value);
+	regime_note_steps(r);
 }
 
 /* ---- the judgement ------------------------------------------------------------------------ */
@@ -340,20 +406,27 @@ static double regime_rest(const struct regime *r)
 	return r->slope * fmax(r->pace, 0) * (2.0 * regime_age(r) / 3) / -log(fmax(r->pace, 0.01));
 }
 
+/* The share of the time left for which growth must have lasted. */
+static double regime_patience(const struct regime *r)
+{
+	double known_s = (double)(r->onset + r->known_for) * (double)r->tick_ns * S_PER_NS;
+	double part = fmin(fmax((known_s - YOUNG_S) / (KNOWN_S - YOUNG_S), 0), 1);
+
+	return r->born ? PATIENCE_BIRTH
+		       : PATIENCE_YOUNG * pow(PATIENCE_KNOWN / PATIENCE_YOUNG, part);
+}
+
 /* Leaking is a matter of what is left: the growth must have lasted for a share of that time. */
 static bool regime_leaks(const struct regime *r, double left)
 {
 	double age = regime_age(r), time_left = fmax(left, 0) / r->slope;
-	double patience = r->born					       ? PATIENCE_BIRTH
-			  : r->onset + r->known_for < regime_ticks(r, YOUNG_S) ? PATIENCE_YOUNG
-									       : PATIENCE_KNOWN;
 	double lasting = regime_ticks(r, r->born ? LASTING_BIRTH_S : LASTING_S);
 
 	if (age < REGIME_TICKS * REGIME_TEST || r->slope_low <= 0 ||
 	    r->parts_sum * r->parts_sum < PARTS_MIN * r->parts_sum2 ||
 	    r->rise_max < GIVEN_BACK * fmaxf(r->rise_before[0], r->rise_before[1]))
 		return false;
-	return (age >= patience * time_left && regime_rest(r) >= left) ||
+	return (age >= regime_patience(r) * time_left && regime_rest(r) >= left) ||
 	       (age >= lasting && r->pace >= LASTING_PACE && r->pace <= LASTING_PACE_TO);
 }
 
@@ -404,5 +477,10 @@ void regime_judge(struct regime *r, double left, struct regime_judgement *out)
 		out->since_ns = regime_time(r, r->onset);
 		out->until_ns = regime_time(r, r->grown_until);
 		out->grown = r->rise_max;
+	} else if (r->steps.count) {
+		out->word = REGIME_STEPS;
+		out->until_ns = regime_time(r, r->steps.last);
+		out->grown = r->steps.top - r->steps.base;
+		out->steps = r->steps.count;
 	}
 }

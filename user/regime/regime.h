@@ -43,7 +43,7 @@ struct regime {
 	float first;	     /* the lowest of the first looks */
 	float now;
 	/* The growth that is open, or was the last. */
-	bool open, born, leaking, pending /* it has ended, and was not given back */;
+	bool begun, open, born, leaking, pending /* it has ended, and was not given back */;
 	uint32_t onset, opened_at, grown_until, held_until;
 	uint32_t level_before; /* ticks */
 	float base;	       /* bytes at the onset */

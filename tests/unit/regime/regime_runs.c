@@ -150,7 +150,8 @@ struct regime_delays regime_run_leaks(enum corpus corpus, enum corpus_leak leak,
 				      double before_h, unsigned seeds)
 {
 	size_t start = (size_t)(before_h * 3600 / LOOK_S);
-	size_t n = start + (size_t)fmin(DAYS * DAY_S, 3e11 / rate) / (size_t)LOOK_S;
+	size_t n = start + (size_t)fmin(DAYS * DAY_S, (leak == LEAK_NIGHTS ? 9e10 : 3e10) / rate) /
+				   (size_t)LOOK_S;
 	struct corpus_series s = {.n = n, .step_s = LOOK_S};
 	double *room = run_alloc(6 * (size_t)seeds, sizeof(double));
 	struct run_results out = {.seeds = seeds};
