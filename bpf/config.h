@@ -57,7 +57,6 @@ struct config {
 	uint32_t managed_later; /* bpf/managed.h: programs that know runtimes are loaded later */
 	uint32_t loops;		/* bpf_loop() is there: kernel >= 5.17 */
 	uint32_t typed_reads;	/* bpf/kernel_read.h: the kernel's memory may not be copied */
-	uint32_t registers;	/* a uprobe's program may set registers: kernel >= 6.18 */
 };
 
 /* The kernel's ticks at one moment, by which blocks' ages are told. */

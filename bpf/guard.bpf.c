@@ -37,6 +37,22 @@ struct {
 	__type(value, struct guard_block);
 } guard_blocks SEC(".maps");
 
+/* By target id. The target maps its array, so no two have one: what a process maps it may change. */
+struct guard_said {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GUARD_ABI_SAID);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__array(values, struct guard_said);
+} guard_saids SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct bad_access_key);
@@ -238,6 +254,44 @@ static __always_inline uint64_t guard_now_ns(struct guard_row *row)
 	return *(volatile uint64_t *)&row->ticks_ns;
 }
 
+/*
+ * The number of the thread's seccomp filters, and one, as guard_pool.filters has it. In strict mode
+ * it is the number of no filters.
+ */
+static __always_inline uint64_t guard_filters(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->seccomp.mode))
+		return 1;
+	if (!task->seccomp.mode)
+		return 1;
+	if (task->seccomp.mode != 2 || !bpf_core_field_exists(task->seccomp.filter_count))
+		return GUARD_ABI_SAID_MAX;
+	return 1 + (uint64_t)task->seccomp.filter_count.counter;
+}
+
+/* No helper writes to a process's memory on a kernel that is locked down; a map may be mapped there. */
+static __always_inline void guard_say(const struct target_info *target, const struct guarded *at,
+				      uint64_t life)
+{
+	uint32_t place = (uint32_t)at->place;
+	uint64_t filters = guard_filters();
+	uint64_t *word;
+	void *said;
+
+	if (filters > GUARD_ABI_SAID_MAX)
+		filters = GUARD_ABI_SAID_MAX;
+	if (filters > *(volatile uint64_t *)&at->row->filters)
+		*(volatile uint64_t *)&at->row->filters = filters;
+	said = bpf_map_lookup_elem(&guard_saids, &target->id);
+	if (!said)
+		return;
+	word = bpf_map_lookup_elem(said, &place);
+	if (word)
+		*(volatile uint64_t *)word = life << GUARD_ABI_SAID_BITS | filters;
+}
+
 /* A block is about to end. Arguments: block, third the number of the stub, fourth the life. */
 static __always_inline int guard_ended(struct pt_regs *ctx, const struct target_info *target,
 				       struct thread_state *thread)
@@ -249,6 +303,7 @@ static __always_inline int guard_ended(struct pt_regs *ctx, const struct target_
 	if (!guarded_place(guard_row_of(target), regs_argument(ctx, 1), 0, &at))
 		return 0;
 	__sync_fetch_and_add(&at.row->freed, 1);
+	guard_say(target, &at, regs_argument(ctx, 4));
 	slot = guard_stack(ctx, guard_stub_pc(at.row, regs_argument(ctx, 3)), 0, target, thread);
 	block = guarded_row(&at);
 	if (!block)
@@ -312,20 +367,6 @@ static __always_inline int guard_bad(struct pt_regs *ctx, const struct target_in
 	return 0;
 }
 
-/* What guard_pool.filters is compared with. In strict mode it is the number of no filters. */
-static __always_inline uint64_t guard_filters(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!bpf_core_field_exists(task->seccomp.mode))
-		return 1;
-	if (task->seccomp.mode && !bpf_core_field_exists(task->seccomp.filter_count))
-		return ~0ull;
-	if (!task->seccomp.mode)
-		return 1;
-	return task->seccomp.mode == 2 ? 1 + (uint64_t)task->seccomp.filter_count.counter : ~0ull;
-}
-
 /* One program for all of a stub's probes, for the reason in bpf/alloc.bpf.c. */
 SEC("uprobe")
 int guard_probed(struct pt_regs *ctx)
@@ -334,11 +375,6 @@ int guard_probed(struct pt_regs *ctx)
 	struct thread_state *thread = NULL;
 	struct target_info target;
 
-#ifdef __TARGET_ARCH_x86
-	/* Where the kernel would refuse that the verifier drops it. */
-	if (config.registers && what == GUARD_ABI_TELLS_END)
-		ctx->r8 = guard_filters();
-#endif
 	use_own_stack();
 	if (!current_target(&target, &thread))
 		return 0;

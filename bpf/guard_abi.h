@@ -58,11 +58,12 @@ struct guard_row {
 	uint64_t lost;		  /* bad accesses that found no room */
 	uint64_t unseen;	  /* ended blocks whose beginning was not told */
 	uint64_t amid;		  /* touches of a place whose block was being made or ended */
+	uint64_t filters;	  /* the most that an end of a block has said: GUARD_SAID */
 	uint64_t ticks, ticks_ns; /* the last reading of the clock, and its time in ticks */
 	/* where stacks begin, in the stub's function; 0: it has none */
 	uint64_t pcs[GUARD_ABI_STUBS];
 };
-_Static_assert(sizeof(struct guard_row) == 112 + 8 * GUARD_ABI_STUBS, "ABI");
+_Static_assert(sizeof(struct guard_row) == 120 + 8 * GUARD_ABI_STUBS, "ABI");
 
 /* All targets' pools lie in these addresses; size 0: there are none. User space sets it. */
 struct guard_span {
@@ -84,6 +85,14 @@ struct guard_right {
 
 /* Places of all targets. */
 #define GUARD_ABI_BLOCKS (1u << 18)
+
+/*
+ * What guard_probed says to a target's stub when a block ends (guard_layout.h, GUARD_SAID): words by
+ * place, in an array of the target's own.
+ */
+#define GUARD_ABI_SAID	    4096
+#define GUARD_ABI_SAID_BITS 16
+#define GUARD_ABI_SAID_MAX  ((1u << GUARD_ABI_SAID_BITS) - 1)
 
 /* The last block of a place that is known. */
 struct guard_block {

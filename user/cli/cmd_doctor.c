@@ -83,10 +83,6 @@ static const struct doctor_feature doctor_features[] = {
 	{FEATURE_UPROBE_SLEEPS, "  that may wait", false,
 	 "with --verdict, a process that ends itself has no verdict of its end",
 	 "use Linux 6.0 or newer"},
-	{FEATURE_UPROBE_REGISTERS, "  that set registers", false,
-	 "with --guard, a program that makes a seccomp filter without the C library may end by "
-	 "SIGSYS",
-	 "use Linux 6.18 or newer on x86_64"},
 	{FEATURE_UPROBE_MULTI, "multi-uprobe links", false,
 	 "attaching and detaching take longer, a tenth of a second per probe",
 	 "use Linux 6.6 or newer"},

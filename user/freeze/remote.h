@@ -13,8 +13,9 @@
  *
  * The child is not the tool. When it is killed within the microseconds of a call, this is left
  * over:
- * - memfd_create's new descriptor stays open in the process, if that is the call. From its end on
- *   the thread closes the descriptor by itself, unless it has a seccomp filter.
+ * - The new descriptor of memfd_create, socket or recvmsg stays open in the process, if that is the
+ *   call. From its end on the thread closes the descriptor by itself, unless it has a seccomp
+ *   filter. Of two only the newer one.
  * - A seccomp filter, which is suspended while the thread is traced, sees the call; if it kills for
  *   that call, the process dies. The instant lies between the exchange of the call and its
  *   beginning, a microsecond or two. A thread without a filter is preferred.
@@ -74,7 +75,8 @@ pid_t remote_loose(const struct remote *r);
  * the process when the call has failed. Or -errno with the reason, not logged: then nobody knows
  * whether the call was made, the thread has gone on, and further calls fail.
  *
- * A descriptor that memfd_create has made is closed at the end if it is still open.
+ * Up to two descriptors are closed at the end if they are still open. They are those that
+ * memfd_create or socket has made, and the first one of a message that recvmsg has taken.
  */
 int remote_call(struct remote *r, long number, const uint64_t arguments[CALL_ARGUMENTS],
 		long *result, char reason[static REASON_MAX]);

@@ -32,6 +32,15 @@
 /* The child uses half of it at most. */
 #define GRACE_NS TRACING_CHILD_GRACE_NS
 
+/* A socket, and what has come by it. */
+#define LEFT_MAX 2
+
+struct remote_left {
+	int number;
+	dev_t dev; /* of its file */
+	ino_t ino;
+};
+
 struct remote_child {
 	const struct remote_job *job;
 	timer_t killer; /* ends us if we are late, and so lets the thread go */
@@ -43,13 +52,12 @@ struct remote_child {
 	struct program_memory memory;
 	struct call_vector *vector;
 	uint64_t mask; /* its blocked signals */
-	/* Stack pointers of the frames: the closing one closes `left`, then takes the other. */
+	/* Stack pointers of the frames: the closing one closes the last of `left`, then takes the other. */
 	uint64_t frame, closing_frame;
 	uint64_t left_at; /* where in the process the closing one has its argument */
 	uint64_t scratch;
-	int left;	/* a descriptor that it would leave open; -1: none */
-	dev_t left_dev; /* of its file */
-	ino_t left_ino;
+	struct remote_left left[LEFT_MAX]; /* descriptors that it would leave open */
+	int left_count;
 	bool filtered, begun;
 	bool loose;				/* let go as it was; it comes back by itself */
 	uint64_t start_ns, deadline_ns, end_ns; /* end: when it was let go; 0: it has not been */
@@ -86,15 +94,21 @@ static int remote_child_go(const struct remote_child *r, enum __ptrace_request h
 	return err;
 }
 
+/* The descriptor that was made last of those that are left; -1: none is. */
+static int remote_child_last(const struct remote_child *r)
+{
+	return r->left_count ? r->left[r->left_count - 1].number : -1;
+}
+
 /* A filter might not permit close(), and sees it when nobody traces the thread any more. */
 static bool remote_child_closes(const struct remote_child *r)
 {
-	return r->left >= 0 && !r->filtered;
+	return r->left_count && !r->filtered;
 }
 
 static int remote_child_park(struct remote_child *r)
 {
-	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)r->left};
+	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)remote_child_last(r)};
 	struct user_regs_struct regs = r->thread.registers;
 
 	if (remote_child_closes(r))
@@ -133,25 +147,84 @@ static bool remote_child_stat(const struct remote_child *r, int number, struct s
  */
 static bool remote_child_has_left(const struct remote_child *r)
 {
+	const struct remote_left *last = &r->left[r->left_count - 1];
 	struct stat st;
 
-	return remote_child_stat(r, r->left, &st) && st.st_dev == r->left_dev &&
-	       st.st_ino == r->left_ino;
+	return remote_child_stat(r, last->number, &st) && st.st_dev == last->dev &&
+	       st.st_ino == last->ino;
+}
+
+/* The closing frame's argument is the descriptor that is the last one now. */
+static void remote_child_write_last(const struct remote_child *r)
+{
+	uint64_t last = (uint64_t)remote_child_last(r);
+
+	program_memory_write(&r->memory, r->left_at, &last, sizeof(last));
+}
+
+static void remote_child_push(struct remote_child *r, int number)
+{
+	struct stat st;
+
+	if (r->left_count == LEFT_MAX || !remote_child_stat(r, number, &st))
+		return;
+	r->left[r->left_count++] =
+		(struct remote_left){.number = number, .dev = st.st_dev, .ino = st.st_ino};
+	remote_child_write_last(r);
+}
+
+static void remote_child_pop(struct remote_child *r)
+{
+	r->left_count--;
+	remote_child_write_last(r);
+}
+
+/* It has been closed. */
+static void remote_child_forget(struct remote_child *r, int number)
+{
+	for (int i = 0; i < r->left_count; i++) {
+		if (r->left[i].number != number)
+			continue;
+		r->left[i] = r->left[r->left_count - 1];
+		remote_child_pop(r);
+		return;
+	}
+}
+
+/* The descriptor that has come with a message (SCM_RIGHTS); -1: none has. */
+static int remote_child_received(const struct remote_child *r, uint64_t message)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr header = {0};
+	int number = -1;
+
+	if (program_memory_read(&r->memory, message, &header, sizeof(header)) ||
+	    header.msg_controllen < CMSG_LEN(sizeof(number)) ||
+	    program_memory_read(&r->memory, (uint64_t)(uintptr_t)header.msg_control, &control,
+				CMSG_LEN(sizeof(number))) ||
+	    control.header.cmsg_level != SOL_SOCKET || control.header.cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&number, CMSG_DATA(&control.header), sizeof(number));
+	return number;
 }
 
 /* Notes the descriptor that a call has made or closed. */
-static void remote_child_note(struct remote_child *r, long number, uint64_t argument, long result)
+static void remote_child_note(struct remote_child *r, long number,
+			      const uint64_t arguments[CALL_ARGUMENTS], long result)
 {
-	uint64_t left = (uint64_t)result;
-	struct stat st;
+	int received;
 
-	if (number == SYS_memfd_create && result >= 0 && remote_child_stat(r, (int)result, &st)) {
-		r->left = (int)result;
-		r->left_dev = st.st_dev;
-		r->left_ino = st.st_ino;
-		program_memory_write(&r->memory, r->left_at, &left, sizeof(left));
-	} else if (number == SYS_close && (int)argument == r->left) {
-		r->left = -1;
+	if ((number == SYS_memfd_create || number == SYS_socket) && result >= 0) {
+		remote_child_push(r, (int)result);
+	} else if (number == SYS_recvmsg && result >= 0) {
+		received = remote_child_received(r, arguments[1]);
+		if (received >= 0)
+			remote_child_push(r, received);
+	} else if (number == SYS_close) {
+		remote_child_forget(r, (int)arguments[0]);
 	}
 }
 
@@ -161,13 +234,14 @@ static int remote_child_call(struct remote_child *r, long number,
 {
 	struct user_regs_struct regs = r->thread.registers;
 	/* Does not close twice: another thread may open a file of the same number in between. */
-	bool closes = number == SYS_close && (int)arguments[0] == r->left;
+	bool closes =
+		number == SYS_close && r->left_count && (int)arguments[0] == remote_child_last(r);
 	uint64_t frame = remote_child_closes(r) && !closes ? r->closing_frame : r->frame;
 	pid_t tid = r->thread.tid;
 	int err = remote_child_begin_calls(r);
 
 	if (!err && closes && !remote_child_has_left(r)) {
-		r->left = -1;
+		remote_child_pop(r);
 		*result = -EBADF;
 		return remote_child_park(r);
 	}
@@ -178,7 +252,7 @@ static int remote_child_call(struct remote_child *r, long number,
 	if (err)
 		return err;
 	*result = call_result(&regs);
-	remote_child_note(r, number, arguments[0], *result);
+	remote_child_note(r, number, arguments, *result);
 	return remote_child_park(r);
 }
 
@@ -210,15 +284,18 @@ static int remote_child_interrupt(const struct remote_child *r)
 /* If this fails, our end lets the thread go, and it comes back by itself. */
 static void remote_child_let_go(struct remote_child *r)
 {
-	const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)r->left};
 	uint64_t deadline_ns = monotonic_ns() + GRACE_NS / 2;
 	long result;
 	int err = 0;
 
 	if (r->end_ns)
 		return;
-	if (r->left >= 0)
-		err = remote_child_call(r, SYS_close, left, deadline_ns, &result);
+	for (int n = r->left_count; n && !err; n--) {
+		const uint64_t left[CALL_ARGUMENTS] = {(uint64_t)remote_child_last(r)};
+
+		if (r->left_count == n)
+			err = remote_child_call(r, SYS_close, left, deadline_ns, &result);
+	}
 	if (r->begun)
 		err = err ?: remote_child_put_back(r, deadline_ns);
 	if (!err)
@@ -397,7 +474,7 @@ static void remote_child_answer(const struct remote_child *r, struct remote_answ
 
 _Noreturn void remote_child_run(const struct remote_job *job)
 {
-	struct remote_child r = {.job = job, .memory = PROGRAM_MEMORY_NONE, .left = -1};
+	struct remote_child r = {.job = job, .memory = PROGRAM_MEMORY_NONE};
 	struct remote_answer answer = {0};
 	struct remote_order order;
 

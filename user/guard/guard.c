@@ -30,7 +30,7 @@ struct guard {
 	uint64_t locked_kib;	    /* of the process's memory, when the guards came */
 	struct guard_header before; /* an earlier tool's counts */
 	struct guard_filters filters;
-	const char *keeps;   /* guard_request.keeps */
+	const char *keeps;   /* guard_request.keeps, or pages.unsaid */
 	int filters_allowed; /* how many filters there were when pages were last dropped */
 	uint64_t says;	     /* guard_pool.filters; 0: probes say nothing */
 	char unseen
@@ -144,9 +144,11 @@ static int guard_take_over(struct guard *guard, const struct guard_request *requ
 	err = err
 		      ?: guard_pages_write(&guard->pages, HEADER_FIELD(guard, by_fault), &by_fault,
 					   sizeof(by_fault), reason);
-	return err
-		       ?: guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages),
-					    &keep_pages, sizeof(keep_pages), reason);
+	err = err
+		      ?: guard_pages_write(&guard->pages, POOL_FIELD(guard, keep_pages),
+					   &keep_pages, sizeof(keep_pages), reason);
+	return err || request->said < 0 ? err
+					: guard_pages_take_over(request, &guard->pages, reason);
 }
 
 int guard_note_texts(const struct guard *guard)
@@ -281,7 +283,7 @@ int guard_open(const struct guard_request *request, struct guard **out,
 	guard->count = request->in.count;
 	guard->period = request->period;
 	guard->keeps = request->keeps;
-	guard->says = request->tells_filters;
+	guard->says = request->said >= 0;
 	err = program_memory_open(guard->pages.memory, &guard->pages.program);
 	err = err ? refuse(reason, err, "its memory cannot be opened: %s", strerror(-err))
 		  : guard_parts_new(request, &guard->parts, reason);
@@ -291,6 +293,8 @@ int guard_open(const struct guard_request *request, struct guard **out,
 		err = guard_pages_make(request, guard->parts, &guard->pages, reason);
 	else if (err > 0)
 		err = guard_take_over(guard, request, reason);
+	if (!err && guard->pages.unsaid[0] && !guard->keeps)
+		guard->keeps = guard->pages.unsaid;
 	err = err < 0 ? err : guard_look_at_filters(guard, reason);
 	if (!err && guard_note_texts(guard))
 		err = refuse(reason, -ESRCH, "it has ended");

@@ -62,8 +62,12 @@ struct guard_request {
 	 * GUARD_ALLOCATED tells where no fault comes.
 	 */
 	bool by_fault;
-	/* The caller's probe at GUARD_ENDED says in %r8 what guard_pool.filters has to be. */
-	bool tells_filters;
+	/*
+	 * An array of BPF's of GUARD_SAID_SIZE bytes, in which the caller's probe at GUARD_ENDED says
+	 * what GUARD_SAID's words are to be. If the process cannot map it pages are kept. -1: the
+	 * probe says nothing, and nothing is asked of it.
+	 */
+	int said;
 };
 
 /*

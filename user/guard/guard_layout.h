@@ -22,7 +22,20 @@
 #define GUARD_META	0x49000
 #define GUARD_META_SIZE 32
 #define GUARD_COUNT_MAX 4096 /* blocks at a time */
-#define GUARD_SIZE	(GUARD_META + GUARD_META_SIZE * GUARD_COUNT_MAX)
+
+/*
+ * A word for each place, which a BPF program writes and the process can only read. They are an
+ * array of BPF's (BPF_F_MMAPABLE) that only this process has. Without it they are zeros.
+ */
+#define GUARD_SAID	0x69000
+#define GUARD_SAID_SIZE (8 * GUARD_COUNT_MAX)
+#define GUARD_SIZE	(GUARD_SAID + GUARD_SAID_SIZE)
+
+/*
+ * Such a word: the life of the block that ends, and below it what guard_pool.filters is compared
+ * with.
+ */
+#define GUARD_SAID_BITS 16
 
 /*
  * The pool: GUARD_PLACE bytes of addresses for each block, a page of data in their midst, guards
@@ -140,9 +153,9 @@ struct guard_pool {
 	uint64_t leaves, left, allowed;
 	uint64_t dropping;
 	/*
-	 * The number of the thread's filters, and one, that a probe has to say in %r8 at `freed` for
-	 * madvise to be called. So a filter is seen that came by a system call instruction. 0: probes
-	 * say nothing (before Linux 6.18).
+	 * The number of the thread's filters, and one, that the probe at `freed` has to say
+	 * (GUARD_SAID) for madvise to be called. So a filter is seen that came by a system call
+	 * instruction, and that no probe is there any more. 0: nothing need be said.
 	 */
 	uint64_t filters;
 	uint64_t cursor; /* places tried so far: modulo the count, the next one */
@@ -184,6 +197,7 @@ struct guard_meta {
 	uint64_t ended; /* guard_pool.cursor at its end */
 };
 _Static_assert(sizeof(struct guard_meta) == GUARD_META_SIZE, "half a cache line");
+_Static_assert(GUARD_META + GUARD_META_SIZE * GUARD_COUNT_MAX == GUARD_SAID, "behind them");
 _Static_assert(GUARD_DATA % GUARD_PAGE == 0 && GUARD_DATA + GUARD_PAGE < GUARD_PLACE,
 	       "guards on both sides");
 
@@ -203,8 +217,8 @@ struct guard_stub {
 	/* GATE_PROBE bytes each, the same for all stubs that have one */
 	uint32_t
 		allocated; /* block in %rdi, size in %rsi, number of the stub in %rdx, life in %rcx */
-	uint32_t freed; /* the same without the size; the probe may set %r8: guard_pool.filters */
-	uint32_t bad;	/* the same without the life; %rsi says what is wrong */
+	uint32_t freed;	   /* the same without the size; the probe says GUARD_SAID's word */
+	uint32_t bad;	   /* the same without the life; %rsi says what is wrong */
 	/*
 	 * No probe: the instruction that first touches the new block's page, registers as at
 	 * `allocated`.

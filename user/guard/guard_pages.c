@@ -21,6 +21,7 @@
 #include "user/freeze/run_first.h"
 #include "user/gate/hole.h"
 #include "user/gate/owner.h"
+#include "user/guard/guard_said.h"
 #include "user/process/proc.h"
 #include "user/process/program_memory.h"
 
@@ -385,6 +386,49 @@ static void pages_unmap_left(struct pages_making *m)
 	left->file = -1;
 }
 
+/* Without the words pages are kept: the process has guards all the same. */
+static int pages_map_said(struct pages_making *m)
+{
+	struct guard_pages *pages = m->pages;
+	const struct guard_said where = {.pid = pages->pid,
+					 .program = &pages->program,
+					 .address = pages->address + GUARD_SAID};
+	char reason[REASON_MAX];
+	int err;
+
+	pages->unsaid[0] = '\0';
+	if (m->request->said < 0)
+		return 0;
+	err = guard_said_map(m->remote, &where, m->request->said, reason);
+	if (err && remote_is_lost(m->remote)) {
+		memcpy(m->reason, reason, REASON_MAX);
+		return err;
+	}
+	if (err)
+		snprintf(pages->unsaid, sizeof(pages->unsaid),
+			 "no program can tell it of seccomp filters: %.80s", reason);
+	return 0;
+}
+
+int guard_pages_take_over(const struct guard_request *request, struct guard_pages *pages,
+			  char reason[static REASON_MAX])
+{
+	struct pages_making m = {.request = request, .pages = pages, .reason = reason};
+	int err = 0;
+
+	for (int tries = 0; !tries || gate_hold_again(err, tries); tries++) {
+		run_first(true);
+		err = gate_hold_enter(pages->pid, pages->hold, pages->loose, &m.remote, reason);
+		if (!err) {
+			err = pages_map_said(&m);
+			pages_note_pause(pages, gate_hold_leave(pages->hold, m.remote, false,
+								&pages->loose));
+		}
+		run_first(false);
+	}
+	return err;
+}
+
 static int pages_make_once(struct pages_making *m)
 {
 	int err = pages_choose(m);
@@ -402,6 +446,7 @@ static int pages_make_once(struct pages_making *m)
 			err = pages_map_pool(m);
 			if (err)
 				pages_unmap(m, m->pages->address, GUARD_SIZE);
+			err = err ?: pages_map_said(m);
 			err = err ?: pages_write_data(m);
 		}
 		if (err)

@@ -23,6 +23,7 @@ struct guard_pages {
 	struct program_memory program; /* not closed with the pages */
 	uint64_t address;
 	uint64_t pool, save;
+	char unsaid[REASON_MAX]; /* why it has no words of a program's (GUARD_SAID); or "" */
 	uint32_t count;
 	bool keep_pages;
 	int file; /* with the code, locked (user/gate/owner.h); -1: none yet */
@@ -35,6 +36,13 @@ struct guard_pages {
 /* Maps new pages; all is off. 0 or -errno with the reason: then none of them is there. */
 int guard_pages_make(const struct guard_request *request, const struct guard_part *parts,
 		     struct guard_pages *pages, char reason[static REASON_MAX]);
+
+/*
+ * Of pages that another tool has made: maps request->said in place of that tool's. 0, with
+ * pages->unsaid if that could not be. Or -errno with the reason.
+ */
+int guard_pages_take_over(const struct guard_request *request, struct guard_pages *pages,
+			  char reason[static REASON_MAX]);
 
 /* Unmaps the pages of guard_pages_make(): nobody has run there. */
 void guard_pages_remove(struct guard_pages *pages);

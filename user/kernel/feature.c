@@ -31,7 +31,6 @@ static int (*const trials[FEATURES])(const char **step) = {
 	[FEATURE_UPROBE] = feature_try_uprobe,
 	[FEATURE_UPROBE_COOKIE] = feature_try_uprobe_cookie,
 	[FEATURE_UPROBE_SLEEPS] = feature_try_uprobe_sleeps,
-	[FEATURE_UPROBE_REGISTERS] = feature_try_uprobe_registers,
 	[FEATURE_UPROBE_MULTI] = feature_try_uprobe_multi,
 	[FEATURE_UPROBE_MULTI_PID] = feature_try_uprobe_multi_pid,
 	[FEATURE_UPROBE_SESSION] = feature_try_uprobe_session,

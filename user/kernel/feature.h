@@ -24,8 +24,7 @@ enum feature {
 	FEATURE_UPROBE,	       /* single uprobes */
 	FEATURE_UPROBE_COOKIE, /* 5.15: ... that carry a cookie */
 	FEATURE_UPROBE_SLEEPS, /* 6.0: programs on uprobes that may wait */
-	FEATURE_UPROBE_REGISTERS, /* 6.18: programs on uprobes that set registers */
-	FEATURE_UPROBE_MULTI,	  /* 6.6: many probes in one link */
+	FEATURE_UPROBE_MULTI,  /* 6.6: many probes in one link */
 	FEATURE_UPROBE_MULTI_PID, /* 6.10: filtered by process, all its threads included */
 	FEATURE_UPROBE_SESSION,	  /* 6.13: entry and return in one program; implies the filter */
 	FEATURES,

@@ -318,26 +318,6 @@ int feature_try_task_work(const char **step)
 	return has > 0 ? 0 : has ?: -ENOENT;
 }
 
-/* Of %r8 in struct pt_regs: what guards need is on x86-64 only. */
-#define REGISTER_R8 72
-
-int feature_try_uprobe_registers(const char **step)
-{
-#ifdef __x86_64__
-	const struct bpf_insn insns[] = {
-		MOV_IMM(BPF_REG_0, 0),
-		STORE64(BPF_REG_1, BPF_REG_0, REGISTER_R8),
-		EXIT,
-	};
-	_cleanup_close_ int fd = feature_load(BPF_PROG_TYPE_KPROBE, insns, ARRAY_SIZE(insns), 0, 0);
-
-	return fd < 0 ? feature_failed(step, "loading a BPF program that sets a register") : 0;
-#else
-	*step = "a register that guards take";
-	return -EOPNOTSUPP;
-#endif
-}
-
 /* --- Programs on a function of our own -------------------------------------------------------- */
 
 static __attribute__((noinline)) void probed_function(void)

@@ -21,7 +21,6 @@ int feature_try_task_work(const char **step);
 int feature_try_uprobe(const char **step);
 int feature_try_uprobe_cookie(const char **step);
 int feature_try_uprobe_sleeps(const char **step);
-int feature_try_uprobe_registers(const char **step);
 int feature_try_uprobe_multi(const char **step);
 int feature_try_uprobe_multi_pid(const char **step);
 int feature_try_uprobe_session(const char **step);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 
@@ -41,6 +42,8 @@ _Static_assert((int)GUARD_BUSY == GUARD_ABI_BUSY && (int)GUARD_LIVE == GUARD_ABI
 _Static_assert((int)GUARD_ALLOCATED == GUARD_ABI_TELLS_BEGIN &&
 		       (int)GUARD_ENDED == GUARD_ABI_TELLS_END &&
 		       (int)GUARD_BAD == GUARD_ABI_TELLS_BAD,
+	       "ABI");
+_Static_assert(GUARD_SAID_SIZE == 8 * GUARD_ABI_SAID && GUARD_SAID_BITS == GUARD_ABI_SAID_BITS,
 	       "ABI");
 _Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
 		       GUARD_INVALID_FREE == GUARD_ABI_INVALID_FREE &&
@@ -204,6 +207,24 @@ static int guarded_begin(const struct patches *patches, const struct patched *pa
 				 : guard_start(guarded->guard, reason);
 }
 
+/* An array of its own, which guard_probed writes and its stubs read. A descriptor, or -errno with the reason. */
+static int guarded_make_said(const struct patches *patches, const struct patched *patched,
+			     char reason[static REASON_MAX])
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	int said = bpf_map_create(BPF_MAP_TYPE_ARRAY, "guard_said", sizeof(uint32_t),
+				  sizeof(uint64_t), GUARD_ABI_SAID, &options);
+
+	if (said < 0)
+		return refuse(reason, said, "there is no memory for its guards: %s",
+			      strerror(-said));
+	if (!bpf_map_update_elem(patches->kernel.guard_saids, &patched->process.id, &said, BPF_ANY))
+		return said;
+	refuse(reason, -errno, "too many processes have guards");
+	close(said);
+	return -ENOSPC;
+}
+
 static int guarded_open(struct patches *patches, struct patched *patched, struct guarded *guarded,
 			const struct guarded_functions *functions, char reason[static REASON_MAX])
 {
@@ -212,10 +233,13 @@ static int guarded_open(struct patches *patches, struct patched *patched, struct
 		.period = patches->options.guard.period,
 		.at_left = AT_LEFT,
 		.by_fault = patches->options.guard.period >= BY_FAULT_FROM,
-		.tells_filters = patches->options.registers,
 	};
+	_cleanup_close_ int said = guarded_make_said(patches, patched, reason);
 	int err;
 
+	if (said < 0)
+		return said;
+	request.said = said;
 	guarded_functions_request(functions, &request);
 	request.in.pid = patched->process.pid;
 	request.in.nop = &patches->nop;
@@ -527,7 +551,7 @@ static uint64_t guarded_oldest_free(const struct patches *patches, const struct 
 void guarded_read(struct patches *patches, struct patched *patched, struct guard_state *state)
 {
 	struct guarded *guarded = patched->guarded;
-	struct guard_row row;
+	struct guard_row row = {0};
 
 	if (!patches->options.guard.period)
 		return;
@@ -561,12 +585,16 @@ void guarded_read(struct patches *patches, struct patched *patched, struct guard
 	state->full = guarded->counted.full;
 	state->passed = guarded->counted.passed;
 	state->unfit = guarded->counted.unfit;
-	state->no_use_after_free = guarded->place.keep_pages;
+	/* Of one that has ended its filters cannot be looked at any more. */
+	state->no_use_after_free =
+		guarded->place.keep_pages || row.filters > 1 + (uint64_t)guarded->place.filters;
 	state->oldest_free_ms = guarded_oldest_free(patches, patched);
 }
 
 void guarded_release(const struct patches *patches, uint32_t id)
 {
-	if (patches->options.guard.period)
-		bpf_map_delete_elem(patches->kernel.guard_rows, &id);
+	if (!patches->options.guard.period)
+		return;
+	bpf_map_delete_elem(patches->kernel.guard_rows, &id);
+	bpf_map_delete_elem(patches->kernel.guard_saids, &id);
 }

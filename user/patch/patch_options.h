@@ -18,7 +18,6 @@ struct patch_options {
 	enum attach_mode attach; /* how probes come to them */
 	bool gate;		 /* allocators get a gate where they can have it */
 	bool gate_only;		 /* or it is an error */
-	bool registers;		 /* guards: probes may set registers */
 	bool old;		 /* kernel before 5.15 */
 	uint64_t sample_bytes;	 /* of gates: mean distance of sample points */
 	struct guard_options guard;

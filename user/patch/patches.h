@@ -23,7 +23,7 @@ struct image;
 /* What of the BPF object gates and guards use; all borrowed. The guards' is not looked at without them. */
 struct patch_kernel {
 	const struct attach_programs *programs;
-	int guard_rows, guard_fault; /* descriptors: of the map, and of the program */
+	int guard_rows, guard_saids, guard_fault; /* descriptors: of maps, and of the program */
 	struct guard_right *rights;
 	struct guard_span *span;
 	struct guard_block *blocks;

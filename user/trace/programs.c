@@ -150,6 +150,7 @@ static void programs_choose_rest(struct memleakbpf *skel, const struct trace_opt
 	bpf_program__set_autoload(skel->progs.guard_fault, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_rows, out->guard);
 	bpf_map__set_autocreate(skel->maps.guard_blocks, out->guard);
+	bpf_map__set_autocreate(skel->maps.guard_saids, out->guard);
 	bpf_map__set_autocreate(skel->maps.bad_accesses, out->guard);
 	bpf_program__set_autoload(skel->progs.hold_on_fork, hold);
 	bpf_program__set_autoload(skel->progs.hold_on_exec, hold);

@@ -285,7 +285,7 @@ static const struct refused_row rows[] = {
 	{
 		.what = "guard",
 		.programs = "guard_probed guard_fault",
-		.maps = "guard_rows guard_blocks bad_accesses",
+		.maps = "guard_rows guard_blocks guard_saids bad_accesses",
 		.purpose = "guarded blocks (--guard)",
 	},
 	{

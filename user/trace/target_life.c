@@ -91,10 +91,9 @@ void target_tell_filtered(const struct target *target, int wait_status)
 	    WTERMSIG(wait_status) != SIGSYS)
 		return;
 	log_warn("process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that "
-		 "it has made. Guards call "
-		 "madvise, and stop that before a filter comes by the C library's prctl() or "
-		 "syscall(); if it came by an "
-		 "instruction of the program's own, try without --guard",
+		 "it has made. Guards call madvise, and no more once a filter has come; one that "
+		 "comes to all threads at once, by an instruction of the program's own, may come "
+		 "amid that: try without --guard",
 		 target->pid, target->comm);
 }
 

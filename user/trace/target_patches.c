@@ -16,7 +16,6 @@ int target_patches_prepare(struct trace *trace)
 		.attach = trace->options.attach,
 		.gate = trace->options.gate,
 		.gate_only = trace->options.gate_only,
-		.registers = trace->options.registers,
 		.old = trace->options.old,
 		.sample_bytes = trace->options.sample_bytes,
 		.guard = trace->options.guard,
@@ -47,6 +46,7 @@ void target_patches_start(struct trace *trace)
 	const struct patch_kernel kernel = {
 		.programs = &trace->programs,
 		.guard_rows = bpf_map__fd(trace->skel->maps.guard_rows),
+		.guard_saids = bpf_map__fd(trace->skel->maps.guard_saids),
 		.guard_fault = bpf_program__fd(trace->skel->progs.guard_fault),
 		.rights = trace->skel->bss->guard_rights,
 		.span = &trace->skel->bss->guard_span,

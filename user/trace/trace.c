@@ -142,7 +142,6 @@ static int trace_configure(struct trace *trace)
 		.managed_later = o->managed_later,
 		.loops = o->loops,
 		.typed_reads = o->typed_reads,
-		.registers = o->registers,
 		.mmap = o->providers.mmap,
 		.search_unmapped = o->providers.mmap && o->loops,
 		.check_frees = o->check_frees,

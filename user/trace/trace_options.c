@@ -28,8 +28,6 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 {
 	options->attach = plan->possible ? plan->best : ATTACH_SINGLE;
 	options->find_vma = plan->find_vma;
-	options->registers =
-		options->guard.period && features_have(features, FEATURE_UPROBE_REGISTERS);
 	options->task_storage = plan->task_storage;
 	options->managed_later = plan->task_storage && plan->tail_calls;
 	options->loops = plan->loops;

@@ -71,7 +71,6 @@ struct trace_options {
 	bool loops;	    /* the kernel has bpf_loop() */
 	bool task_storage;    /* and bpf_task_storage_get() for probe programs */
 	bool old;	      /* kernel before 5.15: ATTACH_SINGLE and frame_pointers only */
-	bool registers;	      /* with guards: probes may set registers */
 	bool typed_reads;     /* programs may not copy the kernel's memory: bpf/kernel_read.h */
 	uint32_t left_out;    /* what the kernel has refused, beside other options: refused.h */
 	bool ages;	      /* snapshots tell the age of each stack's oldest block */

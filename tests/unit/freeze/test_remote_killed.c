@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include "tests/unit/freeze/remote_target.h"
 #include "tests/unit/freeze/stopped_tool.h"
@@ -52,13 +53,15 @@ static void session(struct remote *r)
 	} calls[] = {
 		{SYS_munmap, {PLACE, PAGE}},
 		{SYS_memfd_create, {remote_scratch(r), MFD_CLOEXEC}},
+		{SYS_socket, {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC}},
 		{SYS_mmap,
 		 {PLACE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, 0, 0}},
 		{SYS_madvise, {PLACE, PAGE, MADV_DONTNEED}},
 		{SYS_close, {0}},
+		{SYS_close, {1}},
 		{SYS_munmap, {PLACE, PAGE}},
 	};
-	long result, memfd = -1;
+	long result, made[2] = {-1, -1};
 
 	if (remote_write(r, name, sizeof(name), why))
 		return;
@@ -67,9 +70,9 @@ static void session(struct remote *r)
 
 		memcpy(arguments, calls[i].arguments, sizeof(arguments));
 		if (calls[i].number == SYS_mmap)
-			arguments[4] = (uint64_t)memfd;
+			arguments[4] = (uint64_t)made[0];
 		if (calls[i].number == SYS_close)
-			arguments[0] = (uint64_t)memfd;
+			arguments[0] = (uint64_t)made[arguments[0]];
 		if (remote_call(r, calls[i].number, arguments, &result, why))
 			return;
 		/* Nobody who was killed before has changed what they do. */
@@ -77,8 +80,8 @@ static void session(struct remote *r)
 			fprintf(stderr, "the tool: call %zu: %ld\n", i, result);
 			_exit(1);
 		}
-		if (calls[i].number == SYS_memfd_create)
-			memfd = result;
+		if (calls[i].number == SYS_memfd_create || calls[i].number == SYS_socket)
+			made[calls[i].number == SYS_socket] = result;
 	}
 }
 

@@ -132,6 +132,7 @@ static inline struct guard_request request_of(uint64_t period)
 		.count = PLACES,
 		.period = period,
 		.at_left = 64,
+		.said = -1,
 	};
 }
 

@@ -101,8 +101,11 @@ static const struct gate_wanted *named(const struct guarded_functions *functions
 /* Threads use every function that the library of tests/unit/guard knows, and look at every byte. */
 static void use_guards(const struct guarded_functions *functions, unsigned long news)
 {
-	struct guard_request request = {
-		.in = {.pid = target.pid, .nop = &nop}, .count = 512, .period = 20, .at_left = 64};
+	struct guard_request request = {.in = {.pid = target.pid, .nop = &nop},
+					.count = 512,
+					.period = 20,
+					.at_left = 64,
+					.said = -1};
 	struct guard_header header;
 	char reason[REASON_MAX] = "";
 	struct guard *guard;

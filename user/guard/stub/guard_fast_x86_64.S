@@ -7,8 +7,7 @@
  *
  * At a function's entry %rax, %r10, %r11 and the flags are free; a stub keeps what may hold an argument until
  * the call is known to be its own. At a probe (%rsp) is the return address of the program's call:
- * CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no register, but for %r8 at the
- * end of a block: what seccomp filters the thread has (guard_pool.filters).
+ * CFA = %rsp + 8, callee-saved registers as at the function's entry. A probe changes no register.
  *
  * That a block is given is told by the fault that makes its page, which has to come anyhow, and by a probe where there
  * is none to come. The end of a block is told before its place is given back, so nothing of the next block there can be
@@ -306,13 +305,11 @@ ended:
 	cmp	$GUARD_CHANGED, %esi
 	jne	.Lended
 .Lfreed:
-	xor	%r8d, %r8d
 	cmpq	$0, ALIVE
 	je	.Lfinish
 	PROBE	told_freed
 .Lfinish:
 	SAVE	%rax
-	mov	%r8, %rsi
 	call	guard_finish
 	RESTORE	%rax
 .Lended:

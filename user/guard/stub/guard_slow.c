@@ -19,6 +19,7 @@ HIDDEN struct guard_header guard_header;
 HIDDEN struct guard_slot guard_slots[];
 HIDDEN struct guard_pool guard_pool;
 HIDDEN struct guard_meta guard_metas[];
+HIDDEN const uint64_t guard_said[];
 
 /* Two registers. */
 struct given {
@@ -35,7 +36,7 @@ struct given guard_alloc(struct guard_slot *slot, uint64_t size, uint64_t alignm
 void guard_fill(uint64_t block);
 struct ended guard_end(uint64_t block);
 struct ended guard_move(uint64_t block, uint64_t size, uint64_t other);
-void guard_finish(uint64_t block, uint64_t filters);
+void guard_finish(uint64_t block);
 uint64_t guard_usable(uint64_t block);
 void guard_leave(void);
 void guard_left(void);
@@ -64,7 +65,10 @@ static void copy(uint64_t to, uint64_t from, uint64_t size)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-/* No filter may stop madvise, as far as the tool has looked. `filters`: what a probe has just told; 0: nothing. */
+/*
+ * No filter may stop madvise, as far as the tool has looked. `filters`: what a probe has just said; 0:
+ * nothing.
+ */
 static bool may_drop(uint64_t filters)
 {
 	return __atomic_load_n(&guard_pool.filters, __ATOMIC_RELAXED) == filters &&
@@ -91,6 +95,19 @@ static bool drop(uint64_t address, uint64_t size, uint64_t filters)
 				 : "rcx", "r11", "memory");
 	__atomic_fetch_sub(&guard_pool.dropping, 1, __ATOMIC_SEQ_CST);
 	return !result;
+}
+
+/*
+ * What the probe at the end of the place's block has said of the thread's filters. 0: nothing, as no
+ * tool has such a probe any more.
+ */
+static uint64_t said_of(const struct guard_meta *meta)
+{
+	uint64_t said = __atomic_load_n(&guard_said[meta - guard_metas], __ATOMIC_SEQ_CST);
+
+	if ((said ^ meta->life << GUARD_SAID_BITS) >> GUARD_SAID_BITS)
+		return 0;
+	return said & ((1 << GUARD_SAID_BITS) - 1);
 }
 
 static bool take(struct guard_meta *meta, uint8_t from)
@@ -469,18 +486,17 @@ static void arm_next(uint64_t filters)
 	}
 }
 
-/*
- * Comes after the end has been told: from now on the place may be another block's. `filters`: what
- * the probe there said of the thread's seccomp filters.
- */
-void guard_finish(uint64_t block, uint64_t filters)
+/* Comes after the end has been told: from now on the place may be another block's. */
+void guard_finish(uint64_t block)
 {
 	struct guard_meta *meta = meta_of(block);
-	uint64_t page = page_of(meta);
+	uint64_t page = page_of(meta), filters;
 
 	count_at(meta->site, -1);
 	count_live(-1);
 	meta->ended = guard_pool.cursor;
+	/* Not in a forked child: the words are its parent's. */
+	filters = guard_header.alive ? said_of(meta) : 0;
 	/* A forked child has the same file, which saves the parent's blocks, and takes no place. */
 	if (!guard_header.alive || !may_drop(filters)) {
 		set_state(meta, GUARD_FREED);
