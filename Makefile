@@ -124,6 +124,9 @@ SURVEY_SKELETON := $(BUILD)/gen/survey.skel.h
 # Likewise what looks at sleeping threads: not every kernel can load it.
 SLEEPERS_OBJ := $(BUILD)/obj/bpf/sleepers/sleepers.bpf.o
 SLEEPERS_SKELETON := $(BUILD)/gen/sleepers.skel.h
+# Likewise what follows the kernel's own allocations.
+KMEM_OBJ := $(BUILD)/obj/bpf/kmem/kmem.bpf.o
+KMEM_SKELETON := $(BUILD)/gen/kmem.skel.h
 # What the gate copies into targets: code that lies at 0, and a table of what is where in it.
 GATE_BINS := $(if $(filter x86_64,$(MACHINE)),$(BUILD)/gen/gate_code.bin $(BUILD)/gen/gate_table.bin)
 # What guard sampling copies, likewise.
@@ -225,6 +228,12 @@ $(SLEEPERS_SKELETON): $(SLEEPERS_OBJ)
 	$(Q)$(BPFTOOL) gen skeleton $< name sleepers_bpf >$@.tmp
 	$(Q)mv $@.tmp $@
 
+$(KMEM_SKELETON): $(KMEM_OBJ)
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name kmem_bpf >$@.tmp
+	$(Q)mv $@.tmp $@
+
 # Of both the gate's code and the guards'.
 stub_shared := user/gate/stub/macros_x86_64.S user/gate/stub/random.h
 
@@ -277,7 +286,8 @@ $(filter $(BUILD)/obj/user/export/html_page.o,$(LIB_OBJS)): | $(HTML_PAGE)
 $(filter $(BUILD)/obj/user/trace/%,$(LIB_OBJS)): | $(SKELETON)
 $(filter $(BUILD)/obj/user/capture/%,$(LIB_OBJS)): | $(SLEEPERS_SKELETON)
 $(filter $(BUILD)/obj/user/look/%,$(LIB_OBJS)): | $(SURVEY_SKELETON)
-$(BUILD)/obj/tests/unit/trace/test_verifier.o: | $(SKELETON) $(SLEEPERS_SKELETON) $(SURVEY_SKELETON)
+$(filter $(BUILD)/obj/user/kmem/%,$(LIB_OBJS)): | $(KMEM_SKELETON)
+$(BUILD)/obj/tests/unit/trace/test_verifier.o: | $(SKELETON) $(SLEEPERS_SKELETON) $(SURVEY_SKELETON) $(KMEM_SKELETON)
 $(filter $(BUILD)/obj/tests/unit/trace/%,$(UNIT_SRCS:%.c=$(BUILD)/obj/%.o)): | $(SKELETON) $(SLEEPERS_SKELETON)
 
 $(BUILD)/obj/%.o: %.c $(FLAGS_USED) | $(DEPS_CHECKED)
@@ -474,4 +484,4 @@ help:
 # Object files of the unit tests would otherwise be removed as intermediate ones, and their .d files left alone.
 .SECONDARY:
 
--include $(fuzz_parts:.o=.d) $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(regime_runs:.o=.d) $(STATIC)/linkage.d
+-include $(fuzz_parts:.o=.d) $(BPF_OBJS:.o=.d) $(BPF_NO_HOLD_OBJS:.o=.d) $(SURVEY_OBJ:.o=.d) $(SLEEPERS_OBJ:.o=.d) $(KMEM_OBJ:.o=.d) $(LIB_OBJS:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_SRCS:%.c=$(BUILD)/obj/%.d) $(regime_runs:.o=.d) $(STATIC)/linkage.d

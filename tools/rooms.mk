@@ -36,14 +36,15 @@ room_session := $(room_trace) regime corefile analysis inspect recording export 
 room_look := $(room_session) session
 room_keep := $(room_look) look serve
 room_survey := $(room_keep) keep
+room_kmem := $(room_session) session
 room_live := $(room_survey) survey
-room_cli := $(room_live) live
+room_cli := $(room_live) live kmem
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/blocks/ user/capture/ user/scopes/ user/trace/ user/look/survey_reader
-files_with_skeletons := user/trace/ user/capture/sleepers user/look/survey_reader
-rooms_with_bpf := freeze target runtime probe patch unwind stacks figures blocks capture scopes trace look keep survey cli
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/blocks/ user/capture/ user/scopes/ user/trace/ user/look/survey_reader user/kmem/kmem_probe
+files_with_skeletons := user/trace/ user/capture/sleepers user/look/survey_reader user/kmem/kmem_probe
+rooms_with_bpf := freeze target runtime probe patch unwind stacks figures blocks capture scopes trace look keep survey kmem cli
 bpf_for_all := bpf/alloc_family.h bpf/language.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.

@@ -60,6 +60,11 @@ enum {
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
+/* Its values differ from kernel to kernel. */
+enum cgroup_subsys_id {
+	memory_cgrp_id = 0,
+};
+
 /* The user registers at a uprobe: the context of the probe programs, a layout of the user ABI, so not relocated. */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
@@ -227,7 +232,25 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+/* Of each controller, by enum cgroup_subsys_id. */
+struct css_set {
+	struct cgroup_subsys_state *subsys[1];
+};
+
 struct task_struct {
+	struct css_set *cgroups;
 	struct seccomp seccomp;
 	struct sched_entity se;
 	int pid, tgid, on_cpu;
@@ -259,6 +282,11 @@ struct trace_event_raw_mark_victim {
 
 struct linux_binprm {
 	int argc;
+};
+
+struct kmem_cache {
+	unsigned int size, object_size;
+	const char *name;
 };
 
 struct bpf_map {

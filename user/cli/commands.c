@@ -58,6 +58,14 @@ const struct command cli_commands[] = {
 		.run = cmd_survey,
 	},
 	{
+		.name = "kernel",
+		.summary = "what the kernel itself keeps",
+		.page = PAGE_KERNEL,
+		.formats = EXPORT_KERNEL,
+		.check = options_check_kernel,
+		.run = cmd_kernel,
+	},
+	{
 		.name = "doctor",
 		.summary = "what this machine allows",
 		.page = PAGE_DOCTOR,

@@ -18,6 +18,8 @@ int cmd_inspect(const union command_config *command);
 /* The memory of all processes, and the allocations of growing ones. */
 int cmd_survey(const union command_config *command);
 int cmd_top(const union command_config *config);
+/* The kernel's own memory, and who allocates it. */
+int cmd_kernel(const union command_config *command);
 
 /* Their table, for options_parse() and help_print(). */
 extern const struct command cli_commands[];

@@ -117,6 +117,15 @@ static const struct help_text help_texts[] = {
 	 "Examples:\n"
 	 "  memleakbpf survey --metrics :9435\n"
 	 "  memleakbpf survey --gate --keep comm=shop --profiles :9436\n"},
+	{PAGE_KERNEL,
+	 "Usage: memleakbpf kernel [OPTION...]\n"
+	 "Says where the kernel's own memory is and what of it grows, and then, by sampled\n"
+	 "probes, who allocates what is not freed: by stack, cache, task, control group.\n"
+	 "\n",
+	 "Examples:\n"
+	 "  memleakbpf kernel                  until Ctrl-C; probes when something grows\n"
+	 "  memleakbpf kernel --probe -i 60 -n 5\n"
+	 "  memleakbpf kernel -p 1234 -s 1     all that the calls of 1234 leave behind\n"},
 	{PAGE_DOCTOR,
 	 "Usage: memleakbpf doctor [-p PID[,PID...]] [--try] [-f text|json] [-v]\n"
 	 "Says what this kernel and machine allow, and what to do about what they do not.\n"

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/kmem/kmem.h"
 #include "user/session/session_config.h"
 #include "user/look/survey_config.h"
 
@@ -41,6 +42,7 @@ enum help_page {
 	/* likewise, for the survey's */
 	PAGE_KEEP = 1u << 16,
 	PAGE_SERVE = 1u << 17,
+	PAGE_KERNEL = 1u << 18,
 };
 
 #define PAGES_WATCH_TOPICS                                                                   \
@@ -88,6 +90,7 @@ union command_config {
 	struct top_config top;
 	struct doctor_config doctor;
 	struct inspect_config inspect;
+	struct kmem_config kernel;
 };
 
 /* A subcommand: a row of a table. The row without a name comes first and is the default. */
@@ -136,6 +139,7 @@ struct option_values {
 	struct survey_profiles_config profiles;
 	const char *record;
 	const char *sysroot;
+	struct kmem_probes_config kernel;
 	bool try_load;
 };
 
@@ -182,5 +186,6 @@ int options_check_survey(struct options *options);
 int options_check_doctor(struct options *options);
 int options_check_inspect(struct options *options);
 int options_check_top(struct options *options);
+int options_check_kernel(struct options *options);
 
 #endif

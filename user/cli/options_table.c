@@ -97,6 +97,15 @@ static const struct option_choice topic_choices[] = {
 	{NULL, 0},
 };
 
+/* Bits of enum kernel_kind. */
+static const struct option_choice kind_choices[] = {
+	{"slab", 1u << KERNEL_SLAB},
+	{"pages", 1u << KERNEL_PAGES},
+	{"percpu", 1u << KERNEL_PERCPU},
+	{"vmalloc", 1u << KERNEL_VMALLOC},
+	{NULL, 0},
+};
+
 static const struct option_choice snapshot_choices[] = {
 	{"stop", false},
 	{"fork", true},
@@ -116,8 +125,9 @@ static const struct option_choice children_choices[] = {
 #define SURVEY	 PAGE_SURVEY
 #define INSPECT	 PAGE_INSPECT
 #define TOP	 PAGE_TOP
+#define KERNEL	 PAGE_KERNEL
 #define TRACED	 (LIVE | TOP)
-#define EVERYONE (TRACED | OFFLINE | SURVEY | INSPECT | PAGE_DOCTOR)
+#define EVERYONE (TRACED | OFFLINE | SURVEY | INSPECT | KERNEL | PAGE_DOCTOR)
 
 /*
  * The function that applies the value, and the value's member of struct option_values: these
@@ -159,28 +169,30 @@ const struct option_row option_rows[] = {
 	 .texts = {{.pages = OFFLINE, .with_next = true}}},
 	{"to", 0, "TIME", OFFLINE, TIME(times.to), .expected = expected_time,
 	 .texts = {ON(PAGE_REPORT, "all snapshots between"), ON(PAGE_DIFF, "the two times, of one FILE")}},
-	{"pid", 'p', "PID[,PID...]", TRACED | OFFLINE | INSPECT | PAGE_DOCTOR, VALUE(option_apply_targets, struct pid_list, pids),
+	{"pid", 'p', "PID[,PID...]", TRACED | OFFLINE | INSPECT | KERNEL | PAGE_DOCTOR, VALUE(option_apply_targets, struct pid_list, pids),
 	 .expected = "is not a PID or a list of PIDs; give e.g. 1234 or 1234,5678",
 	 .texts = {ON(PAGE_WATCH, "watch these processes; or by a NAME, later ones too"), ON(TOP, "one process, by number or NAME; without it the survey", .argument = "PID"), ON(OFFLINE, "of these processes only"),
 		   ON(INSPECT, "the process, or several"),
-		   ON(PAGE_DOCTOR, "also what would be traced in these processes, and how")}},
-	{"interval", 'i', "TIME", TRACED | SURVEY | INSPECT, DURATION(pace.interval_ns, 10 * NS_PER_MS, NS_PER_YEAR), .preset = "10",
+		   ON(PAGE_DOCTOR, "also what would be traced in these processes, and how"),
+		   ON(KERNEL, "what the calls of these processes leave behind")}},
+	{"interval", 'i', "TIME", TRACED | SURVEY | INSPECT | KERNEL, DURATION(pace.interval_ns, 10 * NS_PER_MS, NS_PER_YEAR), .preset = "10",
 	 .expected = "is not a duration (10ms to 1 year); give e.g. 10, 500ms, 2s, 5m",
 	 .texts = {ON(PAGE_WATCH, "time between snapshots ({default}; a COMMAND: at its end)"),
 		   ON(SURVEY, "time between two looks ({default})", .preset = "2"),
+		   ON(KERNEL, "time between two looks ({default})"),
 		   ON(TOP, "between two snapshots ({default}; the survey: 2)", .preset = "1"),
 		   ON(INSPECT, "look again and again, and say what grows ({default})")}},
-	{"duration", 0, "TIME", TRACED | SURVEY | INSPECT, DURATION(pace.duration_ns, 10 * NS_PER_MS, NS_PER_YEAR),
+	{"duration", 0, "TIME", TRACED | SURVEY | INSPECT | KERNEL, DURATION(pace.duration_ns, 10 * NS_PER_MS, NS_PER_YEAR),
 	 .expected = "is not a duration (10ms to 1 year); give e.g. 60s, 5m, 1h",
-	 .texts = {{.pages = PAGE_WATCH | SURVEY | INSPECT, .with_next = true}, ON(TOP, "end by itself")}},
-	{"count", 'n', "N", LIVE | SURVEY | INSPECT, COUNT(pace.count, 1, 1000000000),
+	 .texts = {{.pages = PAGE_WATCH | SURVEY | INSPECT | KERNEL, .with_next = true}, ON(TOP, "end by itself")}},
+	{"count", 'n', "N", LIVE | SURVEY | INSPECT | KERNEL, COUNT(pace.count, 1, 1000000000),
 	 .expected = "is not a number of snapshots; give 1 or more",
-	 .texts = {ON(PAGE_WATCH, "stop after TIME, or N snapshots"), ON(SURVEY | INSPECT, "stop after TIME, or N looks")}},
-	{"top", 'T', "N", PAGE_WATCH | OFFLINE | SURVEY | INSPECT, COUNT(show.top, 1, 1000000), .preset = "10",
+	 .texts = {ON(PAGE_WATCH, "stop after TIME, or N snapshots"), ON(SURVEY | INSPECT | KERNEL, "stop after TIME, or N looks")}},
+	{"top", 'T', "N", PAGE_WATCH | OFFLINE | SURVEY | INSPECT | KERNEL, COUNT(show.top, 1, 1000000), .preset = "10",
 	 .expected = "is not a number of stacks; give 1 to 1000000",
 	 .texts = {ON(PAGE_WATCH | PAGE_DIFF, "stacks to show ({default})"),
 		   ON(SURVEY, "processes, and stacks of each, to show ({default})"),
-		   ON(INSPECT, "kinds of blocks to show ({default})")}},
+		   ON(INSPECT, "kinds of blocks to show ({default})"), ON(KERNEL, "stacks to show ({default})")}},
 	{"sort", 0, "ORDER", PAGE_WATCH | TOP | OFFLINE | INSPECT, CHOICE(show.sort, sort_choices), .preset = "live",
 	 .expected = "is not an order; give one of live, alloc, growth, count, suspect, lifetime, "
 		     "temporary, peak, age, rate",
@@ -201,22 +213,23 @@ const struct option_row option_rows[] = {
 	{"merge", 0, NULL, PAGE_WATCH | PAGE_REPORT, FLAG(show.merge),
 	 .refused_by = PAGE_DIFF, .refusal = "diff compares all processes together already; leave it out",
 	 .texts = {ON(PAGE_SELECT, "one report for all processes of a program")}},
-	{"format", 'f', "FORMAT", PAGE_WATCH | OFFLINE | SURVEY | INSPECT | PAGE_DOCTOR,
+	{"format", 'f', "FORMAT", PAGE_WATCH | OFFLINE | SURVEY | INSPECT | KERNEL | PAGE_DOCTOR,
 	 VALUE(option_apply_format, const struct exporter_format *, show.format), .preset = "text",
 	 .expected = "is not a format",
-	 .texts = {ON(PAGE_WATCH | SURVEY | INSPECT, "{values}"),
+	 .texts = {ON(PAGE_WATCH | SURVEY | INSPECT | KERNEL, "{values}"),
 		   ON(PAGE_DIFF, "{values} (\"stack old new\", for difffolded.pl's readers)"),
 		   ON(PAGE_DOCTOR, "{values}: one object about the machine, without -p")}},
-	{"output", 'o', "FILE", LIVE | OFFLINE | SURVEY | INSPECT, VALUE(option_apply_output, const char *, show.output),
+	{"output", 'o', "FILE", LIVE | OFFLINE | SURVEY | INSPECT | KERNEL, VALUE(option_apply_output, const char *, show.output),
 	 .expected = "is not a file name; give a path, or - for standard output",
-	 .texts = {ON(PAGE_WATCH | PAGE_DIFF | SURVEY | INSPECT, "instead of standard output"), ON(PAGE_RECORD, "the recording")}},
+	 .texts = {ON(PAGE_WATCH | PAGE_DIFF | SURVEY | INSPECT | KERNEL, "instead of standard output"), ON(PAGE_RECORD, "the recording")}},
 	{"record", 0, "FILE", SURVEY, TEXT(record), .expected = "is not a file name; give the path of the recording",
 	 .texts = {ON(SURVEY, "a recording as well, for report")}},
-	{"sample", 's', "SIZE", TRACED | SURVEY, SIZE(sample_bytes, 1, MAX_SAMPLE_BYTES),
+	{"sample", 's', "SIZE", TRACED | SURVEY | KERNEL, SIZE(sample_bytes, 1, MAX_SAMPLE_BYTES),
 	 .expected = "is not a sampling rate in bytes (1 to 1G); give e.g. 64k, 512k, or leave it "
 		     "out to record every allocation",
 	 .texts = {ON(PAGE_WATCH, "record one in SIZE bytes: cheap, numbers are estimates"),
-		   ON(SURVEY, "record one in SIZE bytes ({default})", .preset = "64k")}},
+		   ON(SURVEY, "record one in SIZE bytes ({default})", .preset = "64k"),
+		   ON(KERNEL, "record one in SIZE bytes ({default}); 1: every block", .preset = "64k")}},
 	{"gate", 0, NULL, TRACED | SURVEY, FLAG(trace.gate),
 	 .texts = {ON(PAGE_WATCH, "sample next to free, by patching it (--help=probes)"),
 		   ON(PAGE_PROBES, "jumps in the allocator to code mapped into the process, which stays there; probes where that cannot be"),
@@ -252,9 +265,10 @@ const struct option_row option_rows[] = {
 	{"leak-only", 0, NULL, PAGE_WATCH | PAGE_REPORT, VALUE(option_apply_leak_only, bool, filter.leak_only),
 	 .refused_by = PAGE_DIFF, .refusal = "diff shows what changed; give it to report",
 	 .texts = {ON(PAGE_LEAKS, "show only lost blocks")}},
-	{"error-exitcode", 0, "N", LIVE | INSPECT, COUNT(error_exitcode, 1, 255),
+	{"error-exitcode", 0, "N", LIVE | INSPECT | KERNEL, COUNT(error_exitcode, 1, 255),
 	 .expected = "is not an exit status; give 1 to 255",
-	 .texts = {ON(PAGE_WATCH | PAGE_LEAKS | PAGE_CHECKS | INSPECT, "exit status if leaks were found")}},
+	 .texts = {ON(PAGE_WATCH | PAGE_LEAKS | PAGE_CHECKS | INSPECT, "exit status if leaks were found"),
+		   ON(KERNEL, "exit status if a stack grows")}},
 	{"suppressions", 0, "FILE", PAGE_WATCH | OFFLINE | SURVEY, STRINGS(option_apply_strings, filter.suppressions),
 	 .expected = "is not a file name; give a file in the format of LeakSanitizer or Valgrind",
 	 .texts = {ON(PAGE_CHECKS, "hide known leaks: a file of LeakSanitizer or Valgrind"),
@@ -393,10 +407,11 @@ const struct option_row option_rows[] = {
 	{"window", 0, "TIME", SURVEY | TOP, DURATION(probes.window_ns, NS_PER_S, NS_PER_YEAR), .preset = "10",
 	 .expected = "is not a duration (1s to 1 year); give e.g. 10, 30s, 2m",
 	 .texts = {ON(SURVEY, "how long the probes stay ({default})")}},
-	{"budget", 0, "PERCENT", SURVEY | TOP, VALUE(option_apply_budget, uint32_t, probes.budget), .preset = "2",
+	{"budget", 0, "PERCENT", SURVEY | TOP | KERNEL, VALUE(option_apply_budget, uint32_t, probes.budget), .preset = "2",
 	 .expected = "is not a share of a CPU in percent (0.1 to 100); give e.g. 2 or 0.5",
-	 .texts = {ON(SURVEY, "of a CPU that the probes may take, over a minute ({default})")}},
-	{"no-drill", 0, NULL, SURVEY | TOP, UNSET(probes.wanted), .texts = {ON(SURVEY, "no probes at all")}},
+	 .texts = {ON(SURVEY, "of a CPU that the probes may take, over a minute ({default})"),
+		   ON(KERNEL, "of a CPU that the probes may take ({default}; with -s 1 all)", .preset = "1")}},
+	{"no-drill", 0, NULL, SURVEY | TOP | KERNEL, UNSET(probes.wanted), .texts = {ON(SURVEY | KERNEL, "no probes at all")}},
 	{"keep", 0, "FILTER", SURVEY, STRINGS(option_apply_keep, keep.filters),
 	 .expected = "is not a filter; give one of unit=NAME, container=NAME, cgroup=PATH, comm=REGEX, user=NAME",
 	 .texts = {ON(PAGE_KEEP, "with --gate: sample these all the time; unit=NAME, container=, cgroup=, comm=, user=")}},
@@ -428,11 +443,21 @@ const struct option_row option_rows[] = {
 	{"profiles-token", 0, "FILE", SURVEY, TEXT(profiles.token_file),
 	 .expected = "is not a file's name", .texts = {ON(PAGE_SERVE, "to who knows the bearer token in FILE")}},
 
+	/* The kernel's memory. */
+	{"probe", 0, NULL, KERNEL, FLAG(kernel.at_once),
+	 .texts = {ON(KERNEL, "probes at once, not only on what grows")}},
+	{"kind", 0, "KIND[,...]", KERNEL, VALUE(option_apply_choices, unsigned, kernel.kinds), .choices = kind_choices,
+	 .expected = "is not a list of kinds; give slab, pages, percpu, vmalloc, with commas between",
+	 .texts = {ON(KERNEL, "probes for these: {values}")}},
+	{"cache", 0, "NAME[,...]", KERNEL, STRINGS(option_apply_strings, kernel.caches),
+	 .expected = "is not a cache; give a name of /proc/slabinfo, e.g. dentry",
+	 .texts = {ON(KERNEL, "of slab objects only those of these caches")}},
+
 	{"try", 0, NULL, PAGE_DOCTOR, FLAG(try_load),
 	 .texts = {ON(PAGE_DOCTOR, "also load all programs, as a real trace does")}},
 
 	{"verbose", 'v', NULL, EVERYONE, option_apply_verbose,
-	 .texts = {ON(PAGE_WATCH, "more; -vv: all of it"), ON(SURVEY | INSPECT | PAGE_DOCTOR, "more detail"),
+	 .texts = {ON(PAGE_WATCH, "more; -vv: all of it"), ON(SURVEY | INSPECT | KERNEL | PAGE_DOCTOR, "more detail"),
 		   {.pages = TOP, .with_next = true},
 		   {.pages = PAGE_RECORD | OFFLINE, .with_next = true}}},
 	{"no-config", 0, NULL, EVERYONE, option_apply_no_config, .texts = {{.pages = EVERYONE, .with_next = true}}},

@@ -37,6 +37,8 @@ bool export_can(const struct exporter_format *format, enum export_use use)
 		return format->findings != EXPORT_NO_FINDINGS;
 	case EXPORT_INSPECTIONS:
 		return format->inspection != NULL;
+	case EXPORT_KERNEL:
+		return format->kernel != NULL;
 	case EXPORT_ANYTHING:
 		break;
 	}

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "user/model/inspection.h"
+#include "user/model/kernel_report.h"
 #include "user/model/report.h"
 #include "user/model/site.h"
 #include "user/model/survey_report.h"
@@ -105,6 +106,8 @@ struct exporter_format {
 	 * order that is wanted. As snapshot(). NULL: the format has no inspections.
 	 */
 	int (*inspection)(struct exporter *e, const struct inspection *inspection, size_t top);
+	/* What is known of the kernel's own memory. As snapshot(). NULL: the format has none of it. */
+	int (*kernel)(struct exporter *e, const struct kernel_report *report);
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 
 	/*
@@ -133,6 +136,7 @@ enum export_use {
 	EXPORT_COMPARISONS,
 	EXPORT_FINDINGS,
 	EXPORT_INSPECTIONS,
+	EXPORT_KERNEL,
 };
 bool export_can(const struct exporter_format *format, enum export_use use);
 

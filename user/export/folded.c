@@ -148,6 +148,51 @@ static struct exporter *folded_open(FILE *out, const struct export_options *opti
 	return document_new(out, options, folded_write);
 }
 
+/* The kernel's stacks begin with their cache, or their kind. */
+static void folded_put_kernel_stack(FILE *out, const struct kernel_stack *stack)
+{
+	put_name(out, stack->cache ? stack->cache : kernel_kind_name(stack->kind));
+	if (!stack->frame_count)
+		fprintf(out, ";%s", STACK_UNKNOWN_LABEL);
+	for (size_t i = stack->frame_count; i-- > 0;) {
+		const struct kernel_frame *frame = &stack->frames[i];
+
+		fputc(';', out);
+		if (frame->function)
+			put_name(out, frame->function);
+		else
+			fprintf(out, "0x%" PRIx64, frame->address);
+		fputs("_[k]", out);
+	}
+}
+
+/* One document of the last look. Rows that cannot be trusted are left out. */
+static int folded_kernel(struct exporter *e, const struct kernel_report *report)
+{
+	const struct kernel_books *books = report->books;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+	int err;
+
+	if (!report->final && !e->options.rewrite)
+		return 0;
+	out = open_memstream(&text, &len);
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; books && i < books->stack_count; i++) {
+		const struct kernel_stack *stack = &books->stacks[i];
+
+		if (stack->frees_unseen)
+			continue;
+		folded_put_kernel_stack(out, stack);
+		fprintf(out, " %" PRIu64 "\n", stack->bytes);
+	}
+	err = close_memstream(out) ?: exporter_write_document(e, text, len);
+	free(text);
+	return err;
+}
+
 int compare_folded(FILE *out, const struct export_options *options, const struct comparison *c,
 		   size_t top)
 {
@@ -172,6 +217,7 @@ const struct exporter_format format_folded = {
 	.wants_all = true,
 	.open = folded_open,
 	.snapshot = document_snapshot,
+	.kernel = folded_kernel,
 	.close = document_close,
 	.compare = compare_folded,
 };

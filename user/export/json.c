@@ -217,6 +217,7 @@ const struct exporter_format format_json = {
 	.snapshot = json_snapshot,
 	.survey = survey_write_json,
 	.inspection = inspection_write_json,
+	.kernel = kernel_write_json,
 	.close = exporter_close,
 	.compare = compare_json,
 	.findings = EXPORT_OBJECT,

@@ -79,6 +79,9 @@ int inspection_write_json(struct exporter *e, const struct inspection *inspectio
 /* struct exporter_format's survey(): one line; the keys are a contract (docs/memleakbpf.1). */
 int survey_write_json(struct exporter *e, const struct survey_report *report);
 
+/* struct exporter_format's kernel() */
+int kernel_write_json(struct exporter *e, const struct kernel_report *report);
+
 /* "missing"; no key where nothing is. */
 void json_put_missing(struct json *to, const struct missing_parts *missing);
 

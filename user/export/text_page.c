@@ -537,6 +537,7 @@ const struct exporter_format format_text = {
 	.round = text_round,
 	.survey = text_survey,
 	.inspection = text_inspection,
+	.kernel = kernel_write_text,
 	.close = text_close,
 	.compare = compare_text,
 	.findings = EXPORT_LINES,

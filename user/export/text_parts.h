@@ -101,6 +101,9 @@ int survey_write_text(struct exporter *e, const struct survey_report *report,
 void survey_text_put_ends(FILE *out, const struct export_options *options,
 			  const struct survey_report *report);
 
+/* struct exporter_format's kernel() */
+int kernel_write_text(struct exporter *e, const struct kernel_report *report);
+
 /* struct exporter_format's inspection() */
 int inspection_write_text(struct exporter *e, const struct inspection *inspection, size_t top);
 

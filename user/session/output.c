@@ -247,6 +247,18 @@ int output_inspection(struct output *output, const struct inspection *inspection
 	return err ? output_fail(output, err) : 0;
 }
 
+int output_kernel(struct output *output, const struct kernel_report *report)
+{
+	int err = output_begin(output);
+
+	if (err)
+		return err;
+	output_wait_begins(output);
+	err = output->format->kernel(output->exporter, report);
+	output_wait_ends(output);
+	return err ? output_fail(output, err) : 0;
+}
+
 /* Renders one report, with nothing of the one before. */
 static int output_render(struct output *output, const struct survey_report *report, char **text,
 			 size_t *len)

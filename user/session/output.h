@@ -50,6 +50,9 @@ int output_survey(struct output *output, const struct survey_report *report);
 /* The same for an inspection. */
 int output_inspection(struct output *output, const struct inspection *inspection, size_t top);
 
+/* The same of the kernel's memory. */
+int output_kernel(struct output *output, const struct kernel_report *report);
+
 /*
  * The same, for the end: keeps the rendered report, in place of an earlier one, until output_kept()
  * writes it. For formats that are not documents.

@@ -17,7 +17,7 @@
 #include "user/base/util.h"
 #include "user/cli/options_table.h"
 
-#define ITEMS_MAX 256
+#define ITEMS_MAX 320
 
 /* The sections of these have all their options as headings; others mention theirs. */
 #define PAGES_WITH_LIST (PAGE_WATCH | PAGE_SURVEY)

@@ -28,13 +28,15 @@ struct reach_case {
 	const char *words;
 	uint64_t number;  /* expected… */
 	const char *text; /* …or this */
-	struct member_place watch, replay, survey, doctor, inspect;
+	struct member_place watch, replay, survey, doctor, inspect, kernel;
 	unsigned is_preset;	  /* enum help_page: the value is there without the option */
 	const char *survey_needs; /* words that it goes with there */
 };
 
 #define KEPT .survey_needs = "--gate --keep unit=x"
 
+#define IN_KERNEL(m) \
+	.kernel = {offsetof(struct kmem_config, m) + 1, sizeof(((struct kmem_config *)0)->m)}
 #define IN(kind, m) \
 	.kind = {offsetof(struct kind##_config, m) + 1, sizeof(((struct kind##_config *)0)->m)}
 
@@ -43,15 +45,15 @@ static const struct reach_case reach_cases[] = {
 	{"from", "--from 5", 5000000000, IN(replay, times.from.ns)},
 	{"to", "--to 5", 5000000000, IN(replay, times.to.ns)},
 	{"pid", "-p 1", 1, .is_preset = ~0u, IN(watch, pids.count), IN(replay, pids.count),
-	 IN(doctor, pids.count), IN(inspect, pids.count)},
+	 IN(doctor, pids.count), IN(inspect, pids.count), IN_KERNEL(pids.count)},
 	{"interval", "-i 5", 5000000000, IN(watch, pace.interval_ns), IN(survey, pace.interval_ns),
-	 IN(inspect, pace.interval_ns)},
+	 IN(inspect, pace.interval_ns), IN_KERNEL(pace.interval_ns)},
 	{"duration", "--duration 5", 5000000000, IN(watch, pace.duration_ns),
-	 IN(survey, pace.duration_ns), IN(inspect, pace.duration_ns)},
-	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count),
-	 IN(inspect, pace.count)},
+	 IN(survey, pace.duration_ns), IN(inspect, pace.duration_ns), IN_KERNEL(pace.duration_ns)},
+	{"count", "-n 5", 5, IN(watch, pace.count), IN(survey, pace.count), IN(inspect, pace.count),
+	 IN_KERNEL(pace.count)},
 	{"top", "-T 5", 5, IN(watch, show.top), IN(replay, show.top), IN(survey, show.top),
-	 IN(inspect, show.top)},
+	 IN(inspect, show.top), IN_KERNEL(show.top)},
 	{"sort", "--sort count", RANK_COUNT, IN(watch, show.sort), IN(replay, show.sort),
 	 IN(inspect, show.sort)},
 	{"by", "--by file", BY_FILE, IN(watch, show.by), IN(replay, show.by)},
@@ -60,11 +62,13 @@ static const struct reach_case reach_cases[] = {
 	{"older", "--older 5", 5000000000, IN(watch, trace.older_ns)},
 	{"merge", "--merge", true, IN(watch, show.merge), IN(replay, show.merge)},
 	{"format", "-f json", .text = "json", IN(watch, show.format), IN(replay, show.format),
-	 IN(survey, show.format), IN(doctor, format), IN(inspect, show.format)},
+	 IN(survey, show.format), IN(doctor, format), IN(inspect, show.format),
+	 IN_KERNEL(show.format)},
 	{"output", "-o x", .text = "x", IN(watch, show.output), IN(replay, show.output),
-	 IN(survey, show.output), IN(inspect, show.output)},
+	 IN(survey, show.output), IN(inspect, show.output), IN_KERNEL(show.output)},
 	{"record", "--record x", .text = "x", IN(survey, record)},
-	{"sample", "-s 5", 5, IN(watch, sample_bytes), IN(survey, sample_bytes)},
+	{"sample", "-s 5", 5, IN(watch, sample_bytes), IN(survey, sample_bytes),
+	 IN_KERNEL(sample_bytes)},
 	{"gate", "--gate", true, IN(watch, trace.gate), IN(survey, gate)},
 	{"min-size", "-z 5", 5, IN(watch, trace.min_size)},
 	{"max-size", "-Z 5", 5, IN(watch, trace.max_size)},
@@ -82,7 +86,7 @@ static const struct reach_case reach_cases[] = {
 	{"leak-only", "--leak-only", true, IN(watch, filter.leak_only),
 	 IN(replay, filter.leak_only)},
 	{"error-exitcode", "--error-exitcode 5", 5, IN(watch, error_exitcode),
-	 IN(inspect, error_exitcode)},
+	 IN(inspect, error_exitcode), IN_KERNEL(error_exitcode)},
 	{"suppressions", "--suppressions x", 1, IN(watch, filter.suppressions.count),
 	 IN(replay, filter.suppressions.count), IN(survey, filter.suppressions.count),
 	 .survey_needs = "--gate --keep unit=x --guard"},
@@ -142,8 +146,8 @@ static const struct reach_case reach_cases[] = {
 	{"suspects", "--suspects 5", 5, IN(survey, probes.suspects)},
 	{"min-growth", "--min-growth 5", 5, IN(survey, probes.min_growth)},
 	{"window", "--window 5", 5000000000, IN(survey, probes.window_ns)},
-	{"budget", "--budget 5", 50, IN(survey, probes.budget)},
-	{"no-drill", "--no-drill", false, IN(survey, probes.wanted)},
+	{"budget", "--budget 5", 50, IN(survey, probes.budget), IN_KERNEL(budget)},
+	{"no-drill", "--no-drill", false, IN(survey, probes.wanted), IN_KERNEL(drill)},
 	{"keep", "--gate --keep unit=x", 1, IN(survey, keep.filters.count)},
 	{"keep-rate", "--keep-rate 5", 5, IN(survey, keep.rate)},
 	{"keep-processes", "--keep-processes 5", 5, IN(survey, keep.processes)},
@@ -156,9 +160,14 @@ static const struct reach_case reach_cases[] = {
 	{"profiles", "--gate --keep unit=x --profiles :5", true, IN(survey, profiles.wanted)},
 	{"profiles-token", "--gate --keep unit=x --profiles :5 --profiles-token x", .text = "x",
 	 IN(survey, profiles.token_file)},
+	{"probe", "--probe", true, IN_KERNEL(probes.at_once)},
+	{"kind", "--kind pages,percpu", 1u << KERNEL_PAGES | 1u << KERNEL_PERCPU,
+	 IN_KERNEL(probes.kinds)},
+	{"cache", "--cache dentry,TCP --cache filp", 2, IN_KERNEL(probes.caches.count)},
 	{"try", "--try", true, IN(doctor, try_load)},
 	{"verbose", "-v", true, IN(watch, show.verbose), IN(replay, show.verbose),
-	 IN(survey, show.verbose), IN(doctor, verbose), IN(inspect, show.verbose)},
+	 IN(survey, show.verbose), IN(doctor, verbose), IN(inspect, show.verbose),
+	 IN_KERNEL(show.verbose)},
 };
 
 static const struct {
@@ -170,6 +179,7 @@ static const struct {
 	{PAGE_REPORT, "report", "f"},	    {PAGE_DIFF, "diff", "f"},
 	{PAGE_SURVEY, "survey", ""},	    {PAGE_DOCTOR, "doctor", ""},
 	{PAGE_INSPECT, "inspect -p 1", ""}, {PAGE_TOP, "top", "-p 1"},
+	{PAGE_KERNEL, "kernel", ""},
 };
 
 /* What top takes for the survey only: what chooses processes, and what a watch does not have. */
@@ -205,6 +215,8 @@ static struct member_place place_in(const struct reach_case *c, enum help_page p
 		return c->survey;
 	case PAGE_INSPECT:
 		return c->inspect;
+	case PAGE_KERNEL:
+		return c->kernel;
 	default:
 		return c->doctor;
 	}
