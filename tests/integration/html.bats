@@ -20,7 +20,8 @@ load recording.bash
 	grep -Eq 'https?://[^ "]*\.(js|css)' "$D/page.html" && fail 'it names files to load'
 	look "$D/page.html" 'value|#card-live b' 'value|#flame' 'value|#card-growth b' 'click|#modes [data-key=alloc]' 'value|#flame' \
 		'click|#modes [data-key=growth]' 'value|#flame' 'click|#measures [data-key=blocks]' 'value|#flame' \
-		'click|#modes [data-key=alloc]' 'value|#flame' 'click|#modes [data-key=live]' 'value|#flame' 'count|tr.row'
+		'click|#modes [data-key=alloc]' 'value|#flame' 'click|#modes [data-key=live]' 'value|#flame' 'count|tr.row' \
+		'count|#findings li' 'text|#findings li'
 	seen 0 "$(live)" 'live'
 	seen 1 "$(live)" 'the flame graph of what is live'
 	SNAP=${SNAPS[5]}
@@ -36,6 +37,8 @@ load recording.bash
 	seen 6 "$(jq .alloc.count <<<"$SNAP")" 'calls'
 	seen 7 "$(live count)" 'blocks'
 	seen 8 "$(jq '[.stacks[] | select(.alloc.count > 0)] | length' <<<"$SNAP")" 'rows of the table'
+	seen 9 "$(jq '.findings | length' <<<"$SNAP")" 'sentences'
+	seen 10 "$(jq -r '.findings[0].text' <<<"$SNAP")" 'the first of them'
 }
 
 @test "html: chosen times, sorting, searching, frames with file and line" {

@@ -122,7 +122,7 @@ grown() {
 	"$TOOL" record -i 1h -o "$D/grown.mlb" --verdict --max-pause 1m -- "$D/grower" pool 24 2>"$D/tool.err"
 	"$TOOL" report "$D/grown.mlb" >"$D/report"
 	grep -q '^no live allocations since attach$' "$D/report" || fail "$(<"$D/report")"
-	grep -Eq '^grew   24\.[0-9] MiB since attach, 24\.[0-9] MiB of it no live blocks' "$D/report" || fail "$(<"$D/report")"
+	grep -Eq '^\* its memory grew by 24\.[0-9] MiB since the attach, 24\.[0-9] MiB of it no live blocks' "$D/report" || fail "$(<"$D/report")"
 	grep -Eq '^       24\.[0-9] MiB in new anonymous memory' "$D/report" || fail "$(<"$D/report")"
 	SNAP=$("$TOOL" report -f json "$D/grown.mlb" | tail -n 1)
 	grown 24 25
@@ -243,7 +243,7 @@ anonymous() {
 	[[ $status -eq 1 ]] || fail "status $status"
 	grep -q "no leak was found in what is traced; a runtime's own heap is not" "$D/tool.err" || fail 'nothing is said of the heap'
 	"$TOOL" report "$D/go.mlb" >"$D/report"
-	grep -q "^heap   Go's own heap is not traced, and what leaks there not seen: " "$D/report" || fail "$(head -n 5 "$D/report")"
+	grep -q "^\* Go's own heap is not traced, and what leaks there not seen: " "$D/report" || fail "$(head -n 5 "$D/report")"
 	SNAP=$("$TOOL" report -f json "$D/go.mlb" | tail -n 1)
 	[[ $(heap_of go) != null ]] || fail "$(field .untraced_heaps "$SNAP")"
 }

@@ -125,7 +125,7 @@ unjoined() {
 	tell 'lose 9'
 	kill -INT "${PIDS[-1]}"
 	wait "${PIDS[-1]}" || fail "status $?"
-	grep -q '^space  its addresses (VmSize) grew by .* MiB, what it has in memory by .*: stacks of threads that nobody joined (--verdict tells)' "$D/text" ||
+	grep -q '^\* its addresses (VmSize) grew by .* MiB, what it has in memory by .*: stacks of threads that nobody joined (--verdict tells)' "$D/text" ||
 		fail "$(<"$D/text")"
 	exec {T_IN}>&-
 }

@@ -74,6 +74,7 @@ struct exporter_format {
 	bool keeps_old; /* of the file of -o what it held is kept as FILE.old */
 	bool binary;	/* no text: of no use on a terminal */
 	bool rows;	/* reads report->rows, where there are some: `shown` are rows then */
+	bool says;	/* it shows report->findings, which last reports have then */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	/*
 	 * of a recording it shows every snapshot; false: the last one of each target, unless a

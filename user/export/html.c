@@ -73,6 +73,7 @@ const struct exporter_format format_html = {
 	.name = "html",
 	.help = "a page with charts and a flame graph",
 	.wants_all = true,
+	.says = true,
 	.history = true,
 	.unavailable = html_unavailable,
 	.open = html_open,

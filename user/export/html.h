@@ -69,9 +69,10 @@ struct html_target {
 	uint64_t start_ns;	/* of tracing, since the epoch */
 	uint64_t elapsed_ns;
 	uint64_t sample_bytes, unknown_frees;
-	struct amount live, free; /* at the last snapshot */
-	struct verdict verdict;	  /* of the last snapshot */
-	struct amount left_out;	  /* live blocks of hidden stacks */
+	struct amount live, free;  /* at the last snapshot */
+	struct verdict verdict;	   /* of the last snapshot */
+	struct findings *findings; /* likewise; owned, NULL: none */
+	struct amount left_out;	   /* live blocks of hidden stacks */
 	uint64_t left_out_stacks;
 	uint64_t lost[LOSSES_ROOM];
 	uint64_t snapshots;

@@ -16,6 +16,7 @@
 void html_target_release(struct html_target *t)
 {
 	text_list_free(t->cmdline);
+	findings_free(t->findings);
 	free(t->points);
 	for (size_t i = 0; i < t->moment_count; i++)
 		free(t->moments[i].values);
@@ -212,6 +213,13 @@ static int html_add_moment(struct html *h, struct html_target *t, const struct r
 	return 0;
 }
 
+static int html_take_findings(struct html_target *t, const struct findings *findings)
+{
+	findings_free(t->findings);
+	t->findings = findings_copy(findings);
+	return findings && !t->findings ? -ENOMEM : 0;
+}
+
 int html_take(struct html *h, const struct report *r)
 {
 	const struct snapshot *s = r->snapshot;
@@ -228,6 +236,8 @@ int html_take(struct html *h, const struct report *r)
 						r->misuses[i].count);
 	if (!err)
 		err = html_take_scopes(t, r);
+	if (!err)
+		err = html_take_findings(t, r->findings);
 	if (err)
 		return err;
 	snprintf(t->comm, sizeof(t->comm), "%.16s", s->comm);

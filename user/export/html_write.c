@@ -262,6 +262,21 @@ static void html_put_verdict(struct json *to, const struct verdict *v)
 	json_end(to);
 }
 
+/* What is said of it: kind and sentence. */
+static void html_put_findings(struct json *to, const struct findings *findings)
+{
+	if (!findings)
+		return;
+	json_array(to, "findings");
+	for (size_t i = 0; i < findings->count; i++) {
+		json_array(to, NULL);
+		json_text(to, NULL, finding_kind_name(findings->items[i].kind));
+		json_text(to, NULL, findings->items[i].text);
+		json_end(to);
+	}
+	json_end(to);
+}
+
 static void put_left_out(struct json *to, const struct html_target *t)
 {
 	if (!t->left_out_stacks)
@@ -301,6 +316,7 @@ static void html_put_target(struct json *to, const struct html_target *t)
 			json_number(to, lost_cause_text((enum lost_cause)i), t->lost[i]);
 	}
 	json_end(to);
+	html_put_findings(to, t->findings);
 	html_put_verdict(to, &t->verdict);
 	put_left_out(to, t);
 	for (int i = 0; i < MISUSE_FINDERS; i++)

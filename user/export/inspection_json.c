@@ -220,6 +220,7 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	if (err)
 		return err;
 	inspection_json_put_who(to, i);
+	json_put_findings(to, i->findings);
 	inspection_json_put_memory(to, i);
 	json_array(to, "allocators");
 	for (size_t n = 0; n < i->allocator_count; n++)

@@ -547,6 +547,7 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 	if (!page.out)
 		return -ENOMEM;
 	inspection_text_put_head(&page);
+	text_put_findings(page.out, page.options, inspection->findings);
 	inspection_text_put_caveats(&page);
 	inspection_text_put_where(&page);
 	inspection_text_put_lost(&page);

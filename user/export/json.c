@@ -152,6 +152,7 @@ static void put_report(struct json *to, const struct export_options *options,
 	json_bool(to, "final", s->final);
 	json_bool(to, "exited", s->exited);
 	json_put_end(to, &s->end);
+	json_put_findings(to, r->findings);
 	if (s->execed)
 		json_bool(to, "execed", true);
 	if (s->children_late)
@@ -213,6 +214,7 @@ const struct exporter_format format_json = {
 	.name = "json",
 	.help = "one JSON object a line per snapshot",
 	.history = true,
+	.says = true,
 	.open = exporter_new,
 	.snapshot = json_snapshot,
 	.survey = survey_write_json,

@@ -82,6 +82,9 @@ int survey_write_json(struct exporter *e, const struct survey_report *report);
 /* struct exporter_format's kernel() */
 int kernel_write_json(struct exporter *e, const struct kernel_report *report);
 
+/* "findings"; nothing for NULL: they were not looked for. */
+void json_put_findings(struct json *to, const struct findings *findings);
+
 /* "missing"; no key where nothing is. */
 void json_put_missing(struct json *to, const struct missing_parts *missing);
 

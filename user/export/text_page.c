@@ -123,7 +123,8 @@ static void text_put_resident(const struct text_page *page)
 	const struct snapshot *s = page->s;
 	char live[FORMAT_BYTES_MAX], rss[FORMAT_BYTES_MAX];
 
-	if (!s->memory.rss || s->live.bytes < TEXT_FAR_APART || s->live.bytes / 2 < s->memory.rss)
+	if (findings_have(page->r->findings, FINDING_MEMORY) || !s->memory.rss ||
+	    s->live.bytes < TEXT_FAR_APART || s->live.bytes / 2 < s->memory.rss)
 		return;
 	fprintf(page->out,
 		"memory %s of the process is resident: most of the %s live was never touched, or "
@@ -158,6 +159,8 @@ static void text_put_heaps(const struct text_page *page)
 	const struct untraced_heaps *heaps = &page->s->heaps;
 	char human[FORMAT_BYTES_MAX];
 
+	if (findings_have(page->r->findings, FINDING_HEAP))
+		return;
 	for (size_t i = 0; i < UNTRACED_HEAPS; i++) {
 		if (!(heaps->kinds & 1u << i))
 			continue;
@@ -176,7 +179,7 @@ static void text_put_space(const struct text_page *page)
 	const struct growth *growth = &page->s->growth;
 	char space[FORMAT_BYTES_MAX], resident[FORMAT_BYTES_MAX];
 
-	if (!growth->space)
+	if (!growth->space || findings_have(page->r->findings, FINDING_SPACE))
 		return;
 	fprintf(page->out,
 		"space  its addresses (VmSize) grew by %s, what it has in memory by %s: stacks of "
@@ -191,18 +194,25 @@ static void text_put_untraced(const struct text_page *page)
 {
 	const struct growth *growth = &page->s->growth;
 	char grown[FORMAT_BYTES_MAX], untraced[FORMAT_BYTES_MAX];
+	bool said = findings_have(page->r->findings, FINDING_UNTRACED);
 
-	if (!growth->untraced)
+	if (!growth->untraced || (said && !growth->where))
 		return;
 	text_set_style(page->out, page->options, TEXT_WARN);
-	fprintf(page->out,
-		"grew   %s since attach, %s of it no live blocks, and more than freed ones leave "
-		"behind",
-		format_bytes(grown, growth->anon), format_bytes(untraced, growth->untraced));
+	if (said)
+		fputs("grew   most in:", page->out);
+	else
+		fprintf(page->out,
+			"grew   %s since attach, %s of it no live blocks, and more than freed ones "
+			"leave behind",
+			format_bytes(grown, growth->anon),
+			format_bytes(untraced, growth->untraced));
 	text_set_style(page->out, page->options, TEXT_NONE);
 	fputc('\n', page->out);
 	if (growth->where)
 		text_put_lines(page->out, "       ", growth->where);
+	if (said)
+		return;
 	fputs(growth->mmap_traced
 		      ? "       what gives out this memory is none of the traced functions\n"
 		      : "       what gives out this memory is none of the traced functions (a "
@@ -382,6 +392,9 @@ static void text_put_page(const struct text_page *page, const struct stack *cons
 			  size_t shown_count)
 {
 	text_put_head(page);
+	text_put_findings(page->out, page->options, page->r->findings);
+	if (page->r->findings && page->r->findings->count)
+		fputc('\n', page->out);
 	text_put_totals(page);
 	text_put_figures_sum(page->out, page->s);
 	text_put_resident(page);
@@ -532,6 +545,7 @@ const struct exporter_format format_text = {
 	.name = "text",
 	.help = "for people, with the top stacks",
 	.rows = true,
+	.says = true,
 	.open = text_open,
 	.snapshot = text_snapshot,
 	.round = text_round,

@@ -87,6 +87,10 @@ void text_put_misuses(FILE *out, const struct export_options *options, const str
 /* How many of them are not shown for that; nothing for 0. */
 void text_put_suppressed_misuses(FILE *out, enum misuse_finder finder, uint64_t suppressed);
 
+/* What was found out, a line each; nothing for NULL, and for none. */
+void text_put_findings(FILE *out, const struct export_options *options,
+		       const struct findings *findings);
+
 /* Lines of the head: how --guard stands; nothing without. */
 void text_put_guard(FILE *out, const struct export_options *options, const struct report *r);
 

@@ -174,6 +174,7 @@ void inspection_free(struct inspection *inspection)
 		free(inspection->losses[i].origin.function);
 	for (size_t i = 0; i < inspection->way_count; i++)
 		free(inspection->ways[i].name);
+	findings_free(inspection->findings);
 	free(inspection->ways);
 	free(inspection->mappings);
 	free(inspection->groups);

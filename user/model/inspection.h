@@ -14,6 +14,7 @@
 
 #include "user/base/reason.h"
 #include "user/model/amount.h"
+#include "user/model/finding.h"
 #include "user/model/verdict.h"
 
 /*
@@ -165,7 +166,8 @@ struct inspection {
 	size_t loss_count;
 	struct inspected_way *ways; /* holders before what they hold; only the larger ones. Owned */
 	size_t way_count;
-	uint64_t tool_bytes; /* the tool's own largest resident set meanwhile */
+	struct findings *findings; /* owned; NULL: they were not looked for */
+	uint64_t tool_bytes;	   /* the tool's own largest resident set meanwhile */
 };
 
 /* "in_use", "slack", …: names for JSON. */

@@ -98,5 +98,6 @@ void report_free(struct report *r)
 	free(r->notes);
 	report_release_misuses(r);
 	free(r->suppressed);
+	findings_free(r->findings);
 	free(r);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/model/finding.h"
 #include "user/model/snapshot.h"
 #include "user/model/suppressed.h"
 #include "user/model/trend.h"
@@ -59,6 +60,7 @@ struct report {
 	/* snapshot->misuses, with the frames of their calls and what is suppressed of them */
 	struct misuse_list misuses[MISUSE_FINDERS];
 	struct suppressed *suppressed; /* owned; NULL: there are no suppressions */
+	struct findings *findings;     /* owned; NULL: they were not looked for */
 };
 
 /*

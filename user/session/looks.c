@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "user/analysis/findings.h"
 #include "user/analysis/inspection_order.h"
 #include "user/session/report_inspection.h"
 
@@ -14,7 +15,8 @@ int looks_relate(struct looks *looks, struct inspection *now, enum rank_by sort)
 		looks->first_ns = now->time_ns;
 	if (now->time_ns > looks->first_ns)
 		now->elapsed_ns = now->time_ns - looks->first_ns;
-	return err ?: inspection_sort(now, report_inspection_order(sort));
+	err = err ?: inspection_sort(now, report_inspection_order(sort));
+	return err ?: findings_of_inspection(now);
 }
 
 void looks_keep(struct looks *looks, struct inspection *now)

@@ -15,8 +15,8 @@ struct looks {
 };
 
 /*
- * Fills in the growth since the look before and the time since the first one, and sorts for --sort.
- * 0 or -ENOMEM.
+ * Fills in the growth since the look before and the time since the first one, sorts for --sort,
+ * and makes its findings. 0 or -ENOMEM.
  */
 int looks_relate(struct looks *looks, struct inspection *now, enum rank_by sort);
 

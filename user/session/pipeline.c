@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "user/analysis/findings.h"
 #include "user/analysis/rank.h"
 #include "user/analysis/rows.h"
 #include "user/base/log.h"
@@ -188,23 +189,26 @@ static int pipeline_describe_stack(struct pipeline *p, struct kept *kept, struct
 	return pipeline_name(p, r, stack);
 }
 
-static int pipeline_join(struct pipeline *p, struct kept *kept, struct report *r, bool unnamed)
+static int pipeline_join(struct pipeline *p, struct kept *kept, struct report *r, enum site_by by,
+			 bool unnamed)
 {
-	const struct show_config *show = p->config.show;
-	const struct site_rules sites = show_sites(show);
+	const struct site_rules sites = show_sites(p->config.show);
 
 	if (kept->trends)
 		stack_trends_judge_all(kept->trends, r);
-	return rows_make(r, show->by, &sites, unnamed, &kept->rows);
+	return rows_make(r, by, &sites, unnamed, by == p->config.show->by ? &kept->rows : NULL);
 }
 
 /* Rows have the sums of all their stacks, so all of these have to have their names. */
 static int pipeline_make_rows(struct pipeline *p, struct kept *kept, struct report *r)
 {
 	const struct show_config *show = p->config.show;
-	int err = show->by == BY_SCOPE ? 0 : pipeline_name_all(p, r);
+	int err = show->by == BY_SCOPE || r->rows ? 0 : pipeline_name_all(p, r);
 
-	return err ?: pipeline_join(p, kept, r, false);
+	/* What was found out went by the same ones. */
+	if (r->rows)
+		return 0;
+	return err ?: pipeline_join(p, kept, r, show->by, false);
 }
 
 static bool pipeline_has_rows(const struct pipeline *p, const struct report *r)
@@ -232,6 +236,33 @@ static int pipeline_describe_row(struct pipeline *p, struct kept *kept, struct r
 	return err;
 }
 
+/* Of what became another program there is a line only, and kinds of blocks are no lines of a program. */
+static bool pipeline_has_findings(const struct pipeline *p, const struct report *r)
+{
+	const struct snapshot *s = r->snapshot;
+
+	return p->config.show->format->says && (s->final || p->config.last_only) && !s->execed &&
+	       !s->inspected && !s->window && !s->surveyed;
+}
+
+/* The sentences of a last report are about lines of the program, whatever its rows are. */
+static int pipeline_find(struct pipeline *p, struct kept *kept, struct report *r)
+{
+	const struct site_rules sites = show_sites(p->config.show);
+	int err;
+
+	if (!pipeline_has_findings(p, r))
+		return 0;
+	err = pipeline_name_all(p, r);
+	err = err ?: pipeline_join(p, kept, r, BY_LINE, false);
+	err = err ?: findings_of_report(r, p->config.older_ns != 0, &sites);
+	if (pipeline_has_rows(p, r) && p->config.show->by == BY_LINE)
+		return err;
+	report_rows_free(r->rows);
+	r->rows = NULL;
+	return err;
+}
+
 /* Ranks, names and prints: a report of which is known what is suppressed. */
 static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *r)
 {
@@ -239,7 +270,7 @@ static int pipeline_print(struct pipeline *p, struct kept *kept, struct report *
 	size_t count = r->snapshot->stack_count, n = 0, all;
 	size_t room = show->top < count ? show->top : count;
 	_cleanup_free_ const struct stack **top = calloc(room + 1, sizeof(struct stack *));
-	int err = top ? 0 : -ENOMEM;
+	int err = top ? pipeline_find(p, kept, r) : -ENOMEM;
 
 	p->shown++;
 	pipeline_note_time(p, r->snapshot->time_ns);
@@ -480,7 +511,8 @@ int pipeline_rows(struct pipeline *p, uint32_t target_id, bool unnamed)
 {
 	struct kept *kept = kept_find(p->processes, target_id);
 
-	return kept && kept->last ? pipeline_join(p, kept, kept->last, unnamed) : 0;
+	return kept && kept->last ? pipeline_join(p, kept, kept->last, p->config.show->by, unnamed)
+				  : 0;
 }
 
 int pipeline_describe(struct pipeline *p, uint32_t target_id, const struct stack *stack)

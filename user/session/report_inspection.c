@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "user/analysis/findings.h"
 #include "user/base/log.h"
 
 enum inspection_order report_inspection_order(enum rank_by sort)
@@ -23,6 +24,7 @@ static int report_inspection_show(struct report_inspections *r, struct inspectio
 	const struct show_config *show = &r->config->show;
 	int err = inspection_sort(inspection, report_inspection_order(show->sort));
 
+	err = err ?: findings_of_inspection(inspection);
 	return err ? output_fail(r->output, err)
 		   : output_inspection(r->output, inspection, show->top);
 }

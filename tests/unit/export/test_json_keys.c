@@ -110,6 +110,20 @@ static struct misuse bad_free_by(const struct reported_call *call)
 			       .suppressed = "known"};
 }
 
+static struct findings *findings_of_all_keys(void)
+{
+	struct findings *f = calloc(1, sizeof(*f));
+	struct finding *one;
+
+	assert_non_null(f);
+	one = findings_add(f, FINDING_HOLDS, 1, "text");
+	assert_non_null(one);
+	one->share = 1;
+	one->where = (struct finding_place){strdup("f"), strdup("file"), strdup("module"), 1,
+					    strdup("variable")};
+	return f;
+}
+
 static void print_everything(struct json_object *set)
 {
 	struct frame mangled = sample_caller;
@@ -174,6 +188,7 @@ static void print_everything(struct json_object *set)
 	guard(&s, &access, &call);
 	r = sample_report(&s);
 	r->suppressed = suppressed;
+	r->findings = findings_of_all_keys();
 	r->notes[0].trend =
 		(struct trend){.kind = TREND_GROWING, .growth_known = true, .growth = 1};
 	print(&all_options, r, set);

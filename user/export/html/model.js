@@ -19,6 +19,7 @@
 //             bytes and blocks allocated, kept at return, live, live in no scope inside, [from ns, calls, …], [kept from, to, calls, …], different tags of what is no tag of its own or 0];
 //             `figures`: what else is known of a row, by its number: scope, lifetimes, outlived (ns, bytes, blocks), temporary, sizes [bytes, blocks, …]
 //             (of powers of two: where `powers` says so), usable (bytes set aside, blocks, bytes asked for), peak (bytes, blocks, most bytes); `peak`: bytes, ms since the epoch, bytes that the rows' add up to;
+//             `findings`: [kind, sentence], …: what is said of its end;
 //             `left_out`: bytes, blocks and stacks that are live at the end and not among the rows
 
 const LIVE = 0, COUNT = 1, ALLOC = 2, ALLOCS = 3;

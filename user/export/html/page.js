@@ -85,6 +85,14 @@ function drawCards(sums) {
 	byId('cards').replaceChildren(...cards);
 }
 
+// What is said of each target, at its end.
+function drawFindings(targets) {
+	const lines = targets.flatMap((t) => (t.findings ?? []).map(([kind, text]) =>
+		element('li', {class: kind, 'data-kind': kind}, targets.length > 1 ? `${t.name}: ${text}` : text)));
+	byId('findings').replaceChildren(...lines);
+	byId('findings').hidden = !lines.length;
+}
+
 function hoverFrame(node, text, total) {
 	const line = byId('hover');
 	if (!node) {
@@ -208,6 +216,7 @@ function chooseTargets(targets) {
 	STATE.off.clear();
 	const [one] = targets;
 	byId('about').textContent = targets.length > 1 ? '' : (one.cmdline?.join(' ') ?? '') + (one.window ? `: what it allocated in ${durationText(one.last - one.start)} of probes` : one.exited ? ` (${one.end})` : one.execed ? ' (became another program)' : '');
+	drawFindings(targets);
 	drawBad(targets);
 	drawScopes(targets);
 	chooseTime(null, null);

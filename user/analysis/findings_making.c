@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "user/analysis/findings_making.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct frame *findings_site(const struct findings_making *m, const struct stack *row)
+{
+	const struct stack_notes *notes = report_notes(m->lines, row);
+	size_t site = frames_site(notes->frames, notes->frame_count, m->rules);
+
+	return notes->frames && site && site < notes->frame_count ? notes->frames[site] : NULL;
+}
+
+char *findings_where(char buf[static FINDINGS_WHERE_MAX], const struct frame *frame)
+{
+	const char *slash = frame && frame->file ? strrchr(frame->file, '/') : NULL;
+	char name[FUNCTION_NAME_MAX];
+	size_t len;
+
+	if (!frame)
+		return memcpy(buf, "code that is not known", sizeof("code that is not known"));
+	if (!frame->function) {
+		snprintf(buf, FINDINGS_WHERE_MAX, "%s%s0x%" PRIx64, frame->module ?: "code",
+			 frame->module ? "+" : " at ", frame->offset);
+		return buf;
+	}
+	if (frame->kind == FRAME_KIND_NATIVE)
+		function_name_cut(name, frame->function);
+	else
+		snprintf(name, sizeof(name), "%s", frame->function);
+	len = strlen(name);
+	if (len > 4 && !strcmp(name + len - 4, "(..)"))
+		name[len - 4] = '\0';
+	if (frame->file && frame->line)
+		snprintf(buf, FINDINGS_WHERE_MAX, "%s (%s%s:%" PRIu32 ")", name,
+			 frame->line_begins ? "from " : "", slash ? slash + 1 : frame->file,
+			 frame->line);
+	else if (frame->module)
+		snprintf(buf, FINDINGS_WHERE_MAX, "%s (%s)", name, frame->module);
+	else
+		snprintf(buf, FINDINGS_WHERE_MAX, "%s", name);
+	return buf;
+}
+
+static char *findings_copy_text(struct findings_making *m, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	m->failed |= text && !copy;
+	return copy;
+}
+
+void findings_set_where(struct findings_making *m, struct finding *finding,
+			const struct frame *frame)
+{
+	if (!finding) {
+		m->failed = true;
+		return;
+	}
+	if (!frame)
+		return;
+	finding->where.function = findings_copy_text(m, frame->function);
+	finding->where.file = findings_copy_text(m, frame->file);
+	finding->where.module = findings_copy_text(m, frame->module);
+	finding->where.line = frame->line;
+}
