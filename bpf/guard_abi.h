@@ -112,7 +112,7 @@ _Static_assert(sizeof(struct guard_block) == 48, "ABI");
 /* A bad access, by kind and stacks. */
 struct bad_access_key {
 	uint32_t target_id;
-	uint32_t kind; /* enum bad_access_kind of user/model/bad_access.h */
+	uint32_t kind; /* enum misuse_kind */
 	uint32_t alloc_slot, free_slot, touch_slot;
 };
 _Static_assert(sizeof(struct bad_access_key) == 20, "ABI");

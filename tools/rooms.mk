@@ -20,6 +20,7 @@ room_patch := base model process kernel freeze gate guard target probe
 room_unwind := base process kernel target
 room_symbol := base model process kernel
 room_stacks := base model process kernel heap target symbol
+room_misuse := $(room_patch) heap symbol patch stacks
 room_figures := base model stacks
 room_blocks := base model process kernel heap target symbol stacks figures
 room_capture := $(room_blocks) freeze blocks
@@ -31,7 +32,7 @@ room_inspect := base model process kernel freeze heap symbol corefile analysis
 room_recording := base model
 room_export := base model recording
 room_serve := base model process kernel recording export
-room_trace := base model process kernel freeze gate guard heap growth target probe patch unwind symbol stacks figures blocks capture scopes runtime
+room_trace := base model process kernel freeze gate guard heap growth target probe patch unwind symbol stacks misuse figures blocks capture scopes runtime
 room_session := $(room_trace) regime corefile analysis inspect recording export trace
 room_look := $(room_session) session
 room_keep := $(room_look) look serve
@@ -42,9 +43,9 @@ room_cli := $(room_live) live kmem
 
 # Beginnings of the files that may include libbpf's headers and the skeletons, and the rooms that may see what both sides of the kernel agree on
 # (bpf/; plain enumerations, which people are shown, are for all).
-files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/figures/ user/blocks/ user/capture/ user/scopes/ user/trace/ user/look/survey_reader user/kmem/kmem_probe
+files_with_libbpf := user/kernel/feature user/probe/ user/patch/guarded.c user/unwind/publish user/runtime/ user/stacks/slots user/misuse/ user/figures/ user/blocks/ user/capture/ user/scopes/ user/trace/ user/look/survey_reader user/kmem/kmem_probe
 files_with_skeletons := user/trace/ user/capture/sleepers user/look/survey_reader user/kmem/kmem_probe
-rooms_with_bpf := freeze target runtime probe patch unwind stacks figures blocks capture scopes trace look keep survey kmem cli
+rooms_with_bpf := freeze target runtime probe patch unwind stacks misuse figures blocks capture scopes trace look keep survey kmem cli
 bpf_for_all := bpf/alloc_family.h bpf/language.h bpf/kinds.h bpf/lost_cause.h bpf/stack_end.h
 
 # At most so many objects of user/ depend on a header that changes often: a touch of it rebuilds them all.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "user/trace/capture_host.h"
-
+/* What user/capture and user/blocks ask of a target, and what they are asked for. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,55 +13,6 @@
 #include "user/stacks/slots.h"
 #include "user/trace/exit_frames.h"
 #include "user/trace/reader.h"
-#include "user/trace/skeleton.h"
-
-int capture_host_new_blocks(struct trace *trace)
-{
-	const struct trace_options *o = &trace->options;
-	struct memleakbpf *skel = trace->skel;
-	const struct blocks_options options = {
-		.sample_bytes = o->sample_bytes,
-		.older_ns = o->older_ns,
-		.sample_levels = o->sample_levels,
-		.slots = o->max_stacks + ABI_TARGET_SLOTS,
-	};
-	const struct blocks_maps maps = {
-		.live = skel->maps.live,
-		.live_filter = skel->maps.live_filter,
-		.families = o->check_frees ? skel->maps.families : NULL,
-	};
-	const struct blocks_programs programs = {
-		.clock = skel->progs.live_clock_read,
-		.ages = o->scope_count ? skel->progs.scoped_live_ages : skel->progs.live_ages,
-		.sweep = skel->progs.live_sweep,
-	};
-
-	return blocks_new(&options, &maps, &programs, trace->slots, trace->figures,
-			  &skel->bss->shared, &trace->blocks);
-}
-
-int capture_host_new(struct trace *trace)
-{
-	const struct trace_options *o = &trace->options;
-	struct memleakbpf *skel = trace->skel;
-	const struct captures_options options = {
-		.task_storage = o->task_storage,
-		.sleepers = o->sleepers,
-		.copies = o->copies,
-		.older_ns = o->older_ns,
-	};
-	const struct captures_maps maps = {
-		.threads = skel->maps.threads,
-		.thread_storage = skel->maps.thread_storage,
-		.targets = skel->maps.targets,
-		.noted_frees = skel->maps.noted_frees,
-	};
-	int err = capture_host_new_blocks(trace);
-
-	return err
-		       ?: captures_new(&options, &maps, trace->blocks, trace->slots,
-				       &skel->bss->shared, &trace->captures);
-}
 
 /* ---- what a capture asks ------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@
 #include "user/base/util.h"
 #include "user/freeze/stop.h"
 #include "user/growth/growth.h"
+#include "user/misuse/misuses.h"
 #include "user/trace/anchor.h"
 #include "user/trace/event_queue.h"
 #include "user/trace/event_stack.h"
@@ -18,7 +19,6 @@
 #include "user/trace/late_probes.h"
 #include "user/figures/peaks.h"
 #include "user/trace/reclaim.h"
-#include "user/trace/bad_accesses_read.h"
 #include "user/trace/runtime_host.h"
 #include "user/trace/sharers.h"
 #include "user/stacks/slots.h"
@@ -314,7 +314,8 @@ static void event_handle_runtime(struct trace *trace, const struct event_header 
 	if (event_is_of_runtime(header->type))
 		runtime_host_event(trace, header);
 	else if (target)
-		bad_accesses_touched(trace, target, (const void *)header);
+		misuses_touched(trace->misuses, target->pid, target_patched(target),
+				(const void *)header);
 }
 
 static void event_handle(struct trace *trace, struct queued_event *event)

@@ -2,11 +2,14 @@
 /* Of traces that keep many processes: how often they sample, together and each, and why one is not sampled. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "user/patch/patches.h"
-#include "user/trace/bad_accesses_read.h"
+#include "user/misuse/misuses.h"
 #include "user/patch/gated.h"
+#include "user/patch/guarded.h"
 #include "user/trace/reader.h"
 #include "user/trace/skeleton.h"
 #include "user/stacks/slots.h"
@@ -65,15 +68,39 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 		levels_add_own_slot(trace, *last, slot);
 }
 
+static void levels_add_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind, uint64_t count)
+{
+	struct trace *trace = ctx;
+	struct target *target = target_by_id(trace, target_id);
+
+	if (target)
+		target->bad_accesses[kind] += count;
+}
+
+/* Of one that may have just ended, so that it is in no table. */
+static void levels_add_own_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind,
+				  uint64_t count)
+{
+	struct target *target = ctx;
+
+	(void)target_id;
+	target->bad_accesses[kind] += count;
+}
+
+static void levels_clear(struct target *target)
+{
+	target->live_bytes = 0;
+	target->live_variance = 0;
+	memset(target->bad_accesses, 0, sizeof(target->bad_accesses));
+}
+
 void trace_sum_live(struct trace *trace)
 {
 	struct target *target, *next;
 	uint32_t slots = slots_used(trace->slots);
 
-	HASH_ITER (hh, trace->targets, target, next) {
-		target->live_bytes = 0;
-		target->live_variance = 0;
-	}
+	HASH_ITER (hh, trace->targets, target, next)
+		levels_clear(target);
 	target = NULL;
 	for (uint32_t i = 0; i < slots; i++)
 		levels_add_slot(trace, &target, i);
@@ -83,15 +110,14 @@ void trace_sum_live(struct trace *trace)
 		if (slots_have_bare(trace->slots))
 			levels_add_slot(trace, &same, slots_bare(trace->slots, target->id));
 	}
-	bad_accesses_sum(trace, NULL);
+	misuses_count_guarded(trace->misuses, 0, levels_add_misuse, trace);
 }
 
 void trace_sum_live_of(struct trace *trace, struct target *target)
 {
 	uint32_t slots = slots_used(trace->slots);
 
-	target->live_bytes = 0;
-	target->live_variance = 0;
+	levels_clear(target);
 	for (uint32_t i = 0; i < slots; i++) {
 		if (trace->slots->infos[i].target_id == target->id)
 			levels_add_own_slot(trace, target, i);
@@ -99,7 +125,38 @@ void trace_sum_live_of(struct trace *trace, struct target *target)
 	if (slots_have_bare(trace->slots) &&
 	    trace->slots->infos[slots_bare(trace->slots, target->id)].target_id == target->id)
 		levels_add_own_slot(trace, target, slots_bare(trace->slots, target->id));
-	bad_accesses_sum(trace, target);
+	misuses_count_guarded(trace->misuses, target->id, levels_add_own_misuse, target);
+}
+
+void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out)
+{
+	*out = (struct guard_figures){0};
+	guarded_read(trace->patches, target_patched(target), &out->state);
+	memcpy(out->bad_accesses, target->bad_accesses, sizeof(out->bad_accesses));
+}
+
+int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
+			    struct misuse **list, size_t *count)
+{
+	struct misuse_list found = {0};
+	int err = misuses_read(trace->misuses, MISUSE_BY_GUARD, target->id, &found);
+
+	for (size_t i = 0; i < found.count && i < named; i++) {
+		for (int call = 0; !err && call < MISUSE_CALLS; call++) {
+			struct reported_call *c = &found.items[i].calls[call];
+
+			if (c->known)
+				err = trace_name_stack(trace, target->id, c->stack_id, &c->frames,
+						       &c->frame_count);
+		}
+	}
+	if (err) {
+		free(found.items);
+		found = (struct misuse_list){0};
+	}
+	*list = found.items;
+	*count = found.count;
+	return err;
 }
 
 struct target_samples trace_target_samples(const struct trace *trace, const struct target *target)

@@ -16,8 +16,7 @@
 #include "user/model/snapshot.h"
 #include "user/blocks/blocks.h"
 #include "user/trace/anchor.h"
-#include "user/trace/bad_accesses_read.h"
-#include "user/trace/bad_frees_read.h"
+#include "user/misuse/misuses.h"
 #include "user/figures/figures_read.h"
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
@@ -396,12 +395,13 @@ int reader_snapshot(struct trace *trace, struct target *target, enum reader_ages
 	if (!trace->options.old)
 		reader_tell_walks(s, slots_stats(trace->slots, target->id));
 	target_add_lost(target, s->lost);
-	if (bad_frees_read(trace, s))
-		log_error("no memory for the list of bad frees");
+	s->frees_checked = trace->options.check_frees;
 	guarded_read(trace->patches, target_patched(target), &s->guard);
-	if (bad_accesses_read(trace, target->id, &s->misuses[MISUSE_BY_GUARD].items,
-			      &s->misuses[MISUSE_BY_GUARD].count))
-		log_error("no memory for the list of bad accesses");
+	for (int finder = 0; finder < MISUSE_FINDERS; finder++) {
+		if (misuses_read(trace->misuses, finder, target->id, &s->misuses[finder]))
+			log_error("no memory for the list of %s",
+				  finder == MISUSE_BY_CHECK ? "bad frees" : "bad accesses");
+	}
 	*out = s;
 	return 0;
 }

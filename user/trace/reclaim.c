@@ -6,8 +6,7 @@
 #include "user/base/log.h"
 #include "user/kernel/probe_event.h"
 #include "user/blocks/blocks.h"
-#include "user/trace/bad_accesses_read.h"
-#include "user/trace/bad_frees_read.h"
+#include "user/misuse/misuses.h"
 #include "user/figures/figures_read.h"
 #include "user/patch/guarded.h"
 #include "user/figures/peaks.h"
@@ -41,8 +40,7 @@ void reclaim_ended(struct trace *trace)
 		log_debug("cannot clear the live map: %s", strerror(-err));
 	slots_release_swept(trace->slots, figures_release_slot, trace->figures);
 	scopes_release_swept(trace->scopes);
-	bad_frees_release_swept(trace);
-	bad_accesses_release_swept(trace);
+	misuses_release_swept(trace->misuses);
 	target_patches_release_swept(trace);
 	while (trace->ended) {
 		target = trace->ended;

@@ -36,12 +36,12 @@ struct trace {
 	struct memleakbpf *skel;
 	struct attach_programs programs;
 	struct later later;
-	struct patches *patches;	       /* target_patches.h */
-	struct bad_access_modes *access_modes; /* uthash: bad_accesses_read.h */
-	struct guard_block *guard_blocks;      /* slots.h; NULL: without options.guard */
-	char refusal[REASON_MAX];	       /* trace_refusal() */
-	bool refused_go;		       /* trace_refused_go() */
-	struct missing_parts missing;	       /* refused.h */
+	struct patches *patches; /* target_patches.h */
+	struct misuses *misuses;
+	struct guard_block *guard_blocks; /* slots.h; NULL: without options.guard */
+	char refusal[REASON_MAX];	  /* trace_refusal() */
+	bool refused_go;		  /* trace_refused_go() */
+	struct missing_parts missing;	  /* refused.h */
 	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
 	struct event_queue *queue;
 	int epoll_fd;
@@ -51,8 +51,8 @@ struct trace {
 
 	struct slots *slots; /* the counters of stacks */
 	struct figures *figures;
-	struct blocks *blocks;	   /* the live ones */
-	struct captures *captures; /* capture_host.h */
+	struct blocks *blocks; /* the live ones */
+	struct captures *captures;
 
 	struct object_cache *objects;
 	/* The rows of the programs' map that are taken: usdt_rows.h. */

@@ -100,7 +100,7 @@ struct target {
 	uint64_t snapshot_ns;		/* of its last snapshot, 0: none */
 	struct peak_capture *peak;	/* peaks.h: NULL: nothing so far */
 	struct stop *hold;		/* while it is held at its end, else NULL */
-	struct captured *captured;	/* capture_host.h */
+	struct captured *captured;	/* user/capture; NULL: nothing so far */
 	struct runtime_target runtimes; /* target_runtimes.h */
 	struct growth_watch *growth;	/* NULL: what it had at the beginning is unknown */
 	uint64_t end_anon;		/* bytes of anonymous memory when it ended; 0: unknown */

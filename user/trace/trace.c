@@ -20,13 +20,8 @@
 #include "user/kernel/confine.h"
 #include "user/kernel/privilege.h"
 #include "user/kernel/probe_event.h"
-#include "user/blocks/blocks.h"
-#include "user/capture/capture.h"
 #include "user/trace/beforehand.h"
-#include "user/trace/bad_accesses_read.h"
-#include "user/trace/capture_host.h"
 #include "user/trace/event_queue.h"
-#include "user/figures/figures_read.h"
 #include "user/patch/gated.h"
 #include "user/patch/guarded.h"
 #include "user/trace/known_objects.h"
@@ -37,11 +32,11 @@
 #include "user/trace/runtime_host.h"
 #include "user/trace/read_user.h"
 #include "user/trace/refused.h"
+#include "user/trace/rooms.h"
 #include "user/stacks/sampling.h"
 #include "user/trace/scope_programs.h"
 #include "user/scopes/scopes.h"
 #include "user/trace/sharers.h"
-#include "user/stacks/slots.h"
 #include "user/trace/spawn.h"
 #include "user/stacks/stacks.h"
 #include "user/trace/own_calls.h"
@@ -82,33 +77,6 @@ static int trace_configure_numbers(struct memleakbpf *skel, uint32_t max_slots)
 	skel->bss->shared.next_slot = max_slots;
 	skel->bss->shared.last_target_id = ABI_TARGET_SLOTS;
 	return trace_set_map_size(skel->maps.slot_numbers, step);
-}
-
-_Static_assert(TRACE_LIFETIMES_MAX_STACKS + ABI_TARGET_SLOTS < LIVE_SLOT_MASK,
-	       "the bits that are left of a slot are enough");
-
-static int trace_configure_figures(struct trace *trace)
-{
-	const struct trace_options *o = &trace->options;
-	struct memleakbpf *skel = trace->skel;
-	const struct figures_options options = {
-		.kept = o->figures,
-		.group_sizes = o->group_sizes,
-		.max_stacks = o->max_stacks,
-		.sample_bytes = o->sample_bytes,
-	};
-	const struct figures_maps maps = {
-		.lifetimes = skel->maps.slot_lifetimes,
-		.outlived = skel->maps.slots_outlived,
-		.temporaries = skel->maps.slot_temporaries,
-		.slot_peaks = skel->maps.slot_peaks,
-		.target_peaks = skel->maps.target_peaks,
-		.live = skel->maps.live,
-	};
-
-	/* Where the kernel has refused something, all is configured once more. */
-	figures_free(trace->figures);
-	return figures_new(&options, &maps, &skel->rodata->config, &trace->figures);
 }
 
 /* Together the trails of all threads take a 64th of the machine's memory at most. */
@@ -161,7 +129,7 @@ static int trace_configure(struct trace *trace)
 	err = err ?: trace_set_map_size(skel->maps.slot_infos, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.slot_ages, o->max_stacks + ABI_TARGET_SLOTS);
 	err = err ?: trace_set_map_size(skel->maps.free_slots, o->max_stacks);
-	err = err ?: trace_configure_figures(trace);
+	err = err ?: rooms_configure(trace);
 	if (o->old)
 		err = err ?: trace_configure_numbers(skel, o->max_stacks);
 	err = err ?: scopes_configure(trace);
@@ -336,19 +304,6 @@ static bool trace_follows(void *ctx, pid_t pid)
 	return target_by_pid(trace, pid) || spawn_table_has(trace->spawns, pid);
 }
 
-/* Ages count from this reading. Where it is not to be had, there are none. */
-static void trace_start_clock(struct trace *trace)
-{
-	struct live_clock clock;
-	int err =
-		trace->options.left_out & LEFT_OUT_CLOCK ? 0 : blocks_clock(trace->blocks, &clock);
-
-	if (!err)
-		return;
-	trace->options.ages = trace->options.copies = false;
-	refused_note(trace, "ages", REFUSED_NO_CLOCK, err, "running live_clock_read");
-}
-
 /* Ubuntu's setting of 4, and Debian's of 3, want CAP_SYS_ADMIN for any performance event. */
 static void trace_check_maps(struct trace *trace)
 {
@@ -368,33 +323,6 @@ static void trace_check_maps(struct trace *trace)
 		     culprit);
 }
 
-/* 0 or -errno, logged. */
-static int trace_map_arrays(struct trace *trace)
-{
-	struct memleakbpf *skel = trace->skel;
-	const struct slots_options options = {
-		.max_stacks = trace->options.max_stacks,
-		.sample_bytes = trace->options.sample_bytes,
-		.births = trace->options.figures.lifetimes,
-	};
-	const struct slots_maps maps = {
-		.counters = skel->maps.counters,
-		.slot_infos = skel->maps.slot_infos,
-		.slot_ages = skel->maps.slot_ages,
-		.target_stats = skel->maps.target_stats,
-		.stacks = skel->maps.stacks,
-		.free_slots = skel->maps.free_slots,
-		.slot_scopes = trace->options.scope_count ? skel->maps.slot_scopes : NULL,
-	};
-	int err = slots_new(&options, &maps, &skel->bss->shared, &trace->slots);
-
-	err = err ?: figures_start(trace->figures, trace->slots, trace->stacks);
-	err = err ?: capture_host_new_blocks(trace);
-	if (!err && trace->options.guard.period)
-		err = slots_map_array(skel->maps.guard_blocks, (void **)&trace->guard_blocks);
-	return err;
-}
-
 static int trace_start(struct trace *trace)
 {
 	int fds[EVENT_QUEUE_FDS], err = target_patches_prepare(trace);
@@ -404,12 +332,7 @@ static int trace_start(struct trace *trace)
 	err = err ?: trace_load_starting(trace);
 	err = err ?: runtime_host_new(trace);
 	if (!err)
-		err = trace_map_arrays(trace);
-	if (!err) {
-		target_patches_start(trace);
-		trace_start_clock(trace);
-		err = capture_host_new(trace);
-	}
+		err = rooms_start(trace);
 	if (!err)
 		err = event_queue_new(bpf_map__fd(trace->skel->maps.events),
 				      bpf_map__fd(trace->skel->maps.copies), trace_follows, trace,
@@ -546,7 +469,6 @@ void trace_free(struct trace *trace)
 	}
 	trace_free_targets(trace);
 	known_objects_free(trace);
-	bad_accesses_free(trace);
 	patches_free(trace->patches);
 	if (trace->programs.link_bin >= 0)
 		close(trace->programs.link_bin);
@@ -555,12 +477,7 @@ void trace_free(struct trace *trace)
 	first_chunks_free(trace->first_chunks);
 	unwind_publisher_free(trace->unwind);
 	event_queue_free(trace->queue);
-	captures_free(trace->captures);
-	blocks_free(trace->blocks);
-	figures_free(trace->figures);
-	slots_free(trace->slots);
-	if (trace->skel)
-		slots_unmap_array(trace->skel->maps.guard_blocks, trace->guard_blocks);
+	rooms_free(trace);
 	scopes_free(trace->scopes);
 	old_programs_free(trace->programs.old);
 	later_free(trace);
