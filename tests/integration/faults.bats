@@ -3,7 +3,6 @@
 # What goes wrong, and what is left behind: nothing.
 
 load lib.bash
-ALL_MODES=1
 
 # bats test_tags=quick
 @test "not root: one clear line" {

@@ -7,8 +7,8 @@ load lib
 load gate_safety.bash
 
 # So many at random moments, sampled and exact together, and so many attachments in a row.
-KILLS=${GATE_KILLS:-60}
-CYCLES=${GATE_CYCLES:-10}
+KILLS=${GATE_KILLS:-$(by_day 20 60)}
+CYCLES=${GATE_CYCLES:-$(by_day 4 10)}
 
 killed() {
 	own_libc
@@ -18,7 +18,7 @@ killed() {
 }
 
 @test "kill -9 of the tool, and of its process group, at random moments" {
-	both killed
+	ALL_MODES=1 both killed
 }
 
 # One mapping only, however often.

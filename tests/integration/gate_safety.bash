@@ -5,7 +5,7 @@
 # every block, and ends with status 99 when one is not as it left it.
 #
 #     both FUNCTION [ARG…]     with GATE: sampled and exact; each in a subshell with a state of its own. Where the machine is emulated by turns:
-#                              of two tests one is sampled, one exact
+#                              of two tests one is sampled, one exact. By day one of them, by turns of weeks; with ALL_MODES both
 #     start_ledger [THREADS]   …, at work, with a C library of its own
 #     gate [OPTION…]           attaches, and there is a gate
 #     books [LOSS…]            the tool and the target agree on what is live
@@ -22,11 +22,14 @@ setup() {
 both() {
 	local how ways=('-s 4k' '') failed=''
 
-	[[ -z ${VM_GUEST-} ]] || ways=("${ways[BATS_TEST_NUMBER % 2]}")
+	if [[ -n ${VM_GUEST-} ]]; then
+		ways=("${ways[BATS_TEST_NUMBER % 2]}")
+	elif [[ -z $ALL_MODES${NIGHTLY-} ]]; then
+		ways=("$(by_turns "${ways[@]}")")
+	fi
 	for how in "${ways[@]}"; do
 		(
 			set -e
-			without_traps
 			# shellcheck disable=SC2206
 			GATE=($how --gate)
 			MODE=''

@@ -15,7 +15,7 @@ at_work() {
 }
 
 @test "four threads at work" {
-	both at_work
+	ALL_MODES=1 both at_work
 }
 
 # children_of LOSS OPTION…: each child and its child take a thousand steps and more.

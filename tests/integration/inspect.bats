@@ -327,10 +327,11 @@ second_look() {
 }
 
 @test "no memory to inspect one process: a line says so, and the next one is inspected" {
-	local megabytes small said=()
+	local blocks megabytes step most small said=()
 
+	read -r blocks megabytes step most < <(by_day '1000000 64 4 200' '4000000 176 2 400')
 	[[ ${SANITIZE-} != 1 ]] || skip "AddressSanitizer's shadow needs terabytes of address space"
-	start_target "$TARGETS/million" 4000000
+	start_target "$TARGETS/million" "$blocks"
 	tell go
 	sleep 1000 3>&- &
 	small=$!
@@ -338,10 +339,10 @@ second_look() {
 	# Before that it has no memory to be looked at.
 	until_true "$DEADLINE" eval '[[ $(awk "{ print \$2, \$3 }" "/proc/$small/stat") == "(sleep) S" ]]' || fail 'it does not sleep'
 	# Not even for a copy of it; then perhaps for that and no more, where the blocks take more than what the copy gives back; then for all.
-	for ((megabytes = 176; megabytes <= 400; megabytes += 2)); do
+	for (( ; megabytes <= most; megabytes += step)); do
 		STATUS=0
-		timeout "$DEADLINE" prlimit "--as=$((megabytes << 20))" "$TOOL" inspect -f json -p "$T_PID,$small" >"$D/run.out" 2>"$D/run.err" \
-			3>&- || STATUS=$?
+		timeout "$DEADLINE" prlimit "--as=$((megabytes << 20))" "$TOOL" inspect --max-pause 1m -f json -p "$T_PID,$small" \
+			>"$D/run.out" 2>"$D/run.err" 3>&- || STATUS=$?
 		[[ $(jq -r .pid "$D/run.out" | tail -1) == "$small" ]] || fail "$megabytes MiB, status $STATUS: $(<"$D/run.err")"
 		[[ $STATUS -eq 1 ]] || break
 		[[ $(wc -l <"$D/run.out") -eq 1 ]] || fail "$megabytes MiB: $(<"$D/run.out")"

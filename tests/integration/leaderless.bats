@@ -4,7 +4,6 @@
 # bats file_tags=beside
 
 load lib.bash
-ALL_MODES=1
 
 # The target has a C library of its own: what tools of other tests do, which may have ended a while ago, takes no probes out here.
 start_leaderless() {

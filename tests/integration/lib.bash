@@ -16,7 +16,7 @@
 #     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
 #
 # Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through, all of them), NIGHTLY (all attach modes),
-# TESTS_WEEK (what each_mode goes by), TOOL_SECONDS and DEADLINE (per wait: of processor time that the tool may have, and by the clock), STACKS (fp: the kernel
+# TESTS_WEEK (what each_mode goes by), MODES_BY_TURNS (one of MODES a test, whatever else is said), TOOL_SECONDS and DEADLINE (per wait: of processor time that the tool may have, and by the clock), STACKS (fp: the kernel
 # has no unwinding by tables), VM_GUEST (the machine is emulated, tests/vm), LOOK_EVERY (seconds between two looks at what announces nothing).
 
 HERE=${BATS_TEST_DIRNAME}
@@ -45,6 +45,7 @@ explain() {
 	printf 'FAILED%s: %s\n' "${MODE:+ [--attach $MODE]}" "$*" >&2
 	dump >&2
 	TOLD=1
+	note_place
 }
 
 # ended_unexplained STATUS COMMAND: the traps of a pass of each_mode, for what ends it without fail(): a command, or a signal.
@@ -72,12 +73,14 @@ dump() {
 
 # A directory and fresh state for one pass of a test.
 fresh() {
+	without_traps
 	D=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
 	PIDS=()
 	T_PID='' T_LINES=() T_ENV=()
 	FREEZER=''
-	TOOL_PID='' TOOL_STATUS='' J_OUT='' TRUTH='' SNAP='' SNAPS=() TOLD=''
-	mkfifo "$D/in" "$D/out" "$D/json"
+	TOOL_PID='' TOOL_STATUS='' J_OUT='' J_NUMBER=0 TRUTH='' SNAP='' SNAPS=() TOLD=''
+	mkfifo "$D/in" "$D/out" "$D/json" "$D/idle"
+	exec {NEVER}<>"$D/idle"
 	exec {T_IN}>/dev/null {T_OUT}</dev/null # until there is a target
 }
 
@@ -108,18 +111,32 @@ teardown() {
 	clean
 }
 
-# modes_now: the attach modes of MODES to go through now. In files that set ALL_MODES, by night, and where MODES were asked for, these are all of them. Elsewhere it is
-# one, another one each week, so that each test has had all of them in a month.
-modes_now() {
-	local modes week=${TESTS_WEEK:-$((EPOCHSECONDS / 604800))} name
+# by_turns WAY…: one of them, another one each week, so that each test has had all of them after as many weeks.
+by_turns() {
+	local ways=("$@") week=${TESTS_WEEK:-$((EPOCHSECONDS / 604800))} name
 
-	if [[ -n $ALL_MODES$MODES_WANTED${NIGHTLY-} ]]; then
+	name=$(cksum <<<"${BATS_TEST_FILENAME##*/} $BATS_TEST_DESCRIPTION")
+	printf '%s' "${ways[(${name%% *} + week) % ${#ways[@]}]}"
+}
+
+# modes_now: the attach modes of MODES to go through now. In files and for calls with ALL_MODES, by night, and where MODES were asked for, these are all of them.
+# Elsewhere it is one (by_turns).
+modes_now() {
+	if [[ -n $ALL_MODES$MODES_WANTED${NIGHTLY-} && -z ${MODES_BY_TURNS-} ]]; then
 		printf '%s' "$MODES"
 		return
 	fi
-	read -ra modes <<<"$MODES"
-	name=$(cksum <<<"${BATS_TEST_FILENAME##*/} $BATS_TEST_DESCRIPTION")
-	printf '%s' "${modes[(${name%% *} + week) % ${#modes[@]}]}"
+	# shellcheck disable=SC2086
+	by_turns $MODES
+}
+
+# by_day DAY NIGHT: how often, or how large, by day and by night (make test-nightly).
+by_day() {
+	if [[ -z ${NIGHTLY-} ]]; then
+		printf '%s' "$1"
+	else
+		printf '%s' "$2"
+	fi
 }
 
 # each_mode FUNCTION [ARG…]: the function once per attach mode (modes_now), in a subshell with state of its own; all modes run, even if
@@ -134,7 +151,6 @@ each_mode() {
 	for mode in $MODES; do
 		(
 			set -e
-			without_traps
 			MODE=$mode
 			fresh
 			PASS_LEVEL=$BASH_SUBSHELL
@@ -152,9 +168,17 @@ each_mode() {
 	[[ ! -s $skipped ]] || skip "$(<"$skipped")"
 }
 
-# without_traps: what bats does before each command, to know where a test failed, takes longer than the commands where they are emulated.
+# without_traps: what bats does before each command, to know where a test failed, takes a hundred times as long as the command. It is done when one has failed.
 without_traps() {
-	[[ -z ${VM_GUEST-} ]] || trap - DEBUG
+	declare -F bats_capture_stack_trace >/dev/null || return 0
+	trap - DEBUG
+	trap 'bats_error_trap; note_place' ERR
+}
+
+# note_place: bats is to say that the test has failed here, and who has called whom.
+note_place() {
+	! declare -F bats_capture_stack_trace >/dev/null || bats_capture_stack_trace
+	BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
 }
 
 # each_way FUNCTION [ARG…]: the same of what has to do with where probes are, when and in whose process: not by "multi" where there is "session". One function
@@ -280,7 +304,17 @@ end_target() {
 	wait "$T_PID" || fail "the target ended with status $?"
 }
 
+# field FILTER JSON: what jq says. A number at a name that comes once in it needs no jq, which takes 30 ms to start.
 field() {
+	local number='(-?[0-9]+)[,}]'
+
+	if [[ $1 =~ ^\.[a-z_]+$ && $2 =~ \"${1#.}\":$number ]]; then
+		number=${BASH_REMATCH[1]}
+		if [[ $2 != *"\"${1#.}\":"*"\"${1#.}\":"* ]]; then
+			printf '%s\n' "$number"
+			return
+		fi
+	fi
 	jq -r "$1" <<<"$2"
 }
 
@@ -294,10 +328,12 @@ patience() {
 	[[ " $* " != *' --verdict '* && " $* " != *' --inspect '* && " $* " != ' inspect '*'-p '* ]] || PATIENCE=(--max-pause 1m)
 }
 
-# Starts the tool with its JSON going to a pipe that snap() and final() read; SIGUSR1 asks for snapshots. By --sort alloc the
+# Starts the tool with its JSON going to a file that snap() and final() read (from a pipe bash reads a byte at a time); SIGUSR1 asks for snapshots. By --sort alloc the
 # stacks of which nothing is live any more are listed as well.
 start_tool() {
 	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
+	J_NUMBER=$((J_NUMBER + 1))
+	: >"$D/json.$J_NUMBER"
 	# The shell's background jobs ignore SIGINT otherwise.
 	local how=()
 
@@ -307,11 +343,11 @@ start_tool() {
 	*) how=(--attach "$MODE") ;;
 	esac
 	patience "$@"
-	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc "${how[@]}" "${PATIENCE[@]}" "$@" >"$D/json" 2>"$D/tool.err" 3>&- \
+	env --default-signal=INT "$TOOL" -f json -i 1h -T 100000 --sort alloc "${how[@]}" "${PATIENCE[@]}" "$@" >"$D/json.$J_NUMBER" 2>"$D/tool.err" 3>&- \
 		{T_IN}>&- {T_OUT}<&- &
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
-	exec {J_OUT}<"$D/json"
+	exec {J_OUT}<"$D/json.$J_NUMBER"
 }
 
 # processor_ticks PID: TICKS, what the process has had of the processors, in hundredths of a second; 0 if there is none.
@@ -340,28 +376,34 @@ waited_enough() {
 	[[ $((TICKS - WAIT[2])) -ge $((100 * TOOL_SECONDS * (seconds > DEADLINE ? seconds / DEADLINE : 1))) ]]
 }
 
-# read_line FD: LINE is the next one of it. 1 at its end; 2 when it does not come.
+# read_line FD: LINE is the next one of it. 1 at its end, which a file has with the tool's; 2 when it does not come.
 read_line() {
-	local part status
+	local part status ended
 
 	wait_begins
 	LINE=''
 	while :; do
+		# What it has written before its end is read after that.
+		ended=1
+		[[ ! -f /dev/fd/$1 ]] || ! alive "${WAIT[1]}" || ended=''
 		status=0
 		IFS= read -r -t 1 -u "$1" part || status=$?
 		LINE+=$part
-		if [[ $status -le 128 ]]; then
+		if [[ $status -eq 0 || ($status -le 128 && -n $ended) ]]; then
 			return $((status != 0))
 		elif waited_enough; then
 			return 2
 		fi
+		[[ -n $ended ]] || pause
 	done
 }
 
 # tool_says REGEX: waits for such a line on the tool's standard error. bash cannot wait for a file to grow: it looks often.
 tool_says() {
+	local before=''
+
 	wait_begins
-	until grep -Eq -- "$1" "$D/tool.err"; do
+	until has_come before "$D/tool.err" && grep -Eq -- "$1" "$D/tool.err"; do
 		if ! alive "$TOOL_PID"; then
 			grep -Eq -- "$1" "$D/tool.err" && return
 			fail "the tool ended before it said '$1'"
@@ -369,6 +411,16 @@ tool_says() {
 		! waited_enough || fail "the tool did not say '$1'"
 		pause
 	done
+}
+
+# has_come NAME FILE: are its lines others than NAME, which was set so the last time, says?
+has_come() {
+	local lines now
+
+	mapfile -t lines <"$2"
+	now="${#lines[@]} ${lines[*]: -1}"
+	[[ $now != "${!1}" ]] || return 1
+	printf -v "$1" '%s' "$now"
 }
 
 # Runs and is no zombie.
@@ -381,9 +433,10 @@ alive() {
 	[[ $stat != [ZX]* ]]
 }
 
-# pause [SECONDS]: between two looks at something that announces nothing.
+# pause [SECONDS]: between two looks at something that announces nothing. Nobody writes to that FIFO: so there is no process to start.
 pause() {
-	sleep "${1:-${LOOK_EVERY:-0.02}}"
+	[[ -n ${NEVER-} ]] || sleep "${1:-${LOOK_EVERY:-0.02}}"
+	[[ -z ${NEVER-} ]] || read -r -t "${1:-${LOOK_EVERY:-0.02}}" -u "$NEVER" || :
 }
 
 attached() {
@@ -428,13 +481,13 @@ json_line() {
 # A snapshot that was asked for now: older ones, and those of other targets, are passed over.
 # shellcheck disable=SC2120 # not all who call it say of which target
 snap() {
-	local pid=${1:-$T_PID} since
+	local pid=${1:-$T_PID} since now=${EPOCHREALTIME/,/.}
 
-	since=$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)
+	TZ=UTC printf -v since '%(%Y-%m-%dT%H:%M:%S)T.%sZ' "${now%.*}" "${now:(-6):3}"
 	kill -USR1 "$TOOL_PID" || fail 'the tool is gone'
 	while json_line; do
-		if jq -e --arg since "$since" --argjson pid "$pid" '.pid == $pid and .time >= $since' \
-			<<<"$LINE" >/dev/null; then
+		# What comes before its numbers; a quote within a string has a backslash. jq takes longer to start than the tool to make a snapshot.
+		if [[ ${LINE%%'"live":'*} =~ \"time\":\"([^\"]*)\".*\"pid\":$pid, && ! ${BASH_REMATCH[1]} < $since ]]; then
 			SNAP=$LINE
 			[[ $MODE != gate || $LINE == *'"attach":"gate'* ]] || fail 'the target has no gate'
 			return

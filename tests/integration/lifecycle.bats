@@ -4,7 +4,6 @@
 # bats file_tags=beside
 
 load lib.bash
-ALL_MODES=1
 
 # child_truth: the child's own line.
 child_truth() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A program that allocates and frees without pause in several threads, hands blocks from one to
- * another, and looks at every byte of each before it goes (ledger.h). What is done to it meanwhile
- * must not change a byte; the program ends with status 99 when something has.
+ * A program that allocates and frees in several threads, hands blocks from one to another, and
+ * looks at every byte of each before it goes (ledger.h). What is done to it meanwhile must not
+ * change a byte; the program ends with status 99 when something has. By night (NIGHTLY) its threads
+ * know no pause. By day they rest, so that the others of a test have the processors.
  *
  * Commands: go, calm (all is freed but the leaks), leak N, stat; and what makes life hard:
  * fork N, vfork N, clone N, spawn N, crowd N, mob N, mob-ends, handlers, forks-in-handlers,
@@ -30,6 +31,10 @@
 #define LEAKS_MAX   (1u << 20)
 #define MOB_MAX	    4096
 
+/* So many steps take half a millisecond, some milliseconds with probes. */
+#define STEPS_BEFORE_REST 256
+#define REST_US		  1000
+
 /* linux/prctl.h: PR_SET_MDWE from 6.3, PR_SET_SYSCALL_USER_DISPATCH from 5.11 on. */
 #define SET_MDWE     65
 #define REFUSE_GAINS 1
@@ -39,6 +44,7 @@ static struct ledger workers[THREADS_MAX];
 static int worker_count;
 static void *shared[SHARED];
 static bool calm = true;
+static bool rests;
 static int parked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -120,6 +126,8 @@ static void *work(void *arg)
 		ledger_step(l);
 		if (l->steps % 4 == 0)
 			hand_over(l);
+		if (rests && l->steps % STEPS_BEFORE_REST == 0)
+			usleep(REST_US);
 		if (__atomic_load_n(&leaks_due, __ATOMIC_RELAXED) > 0)
 			leak_one(l);
 		if (child_ends) {
@@ -558,6 +566,7 @@ int main(int argc, char **argv)
 {
 	worker_count = argc > 1 ? atoi(argv[1]) : 1;
 	leak_site = truth_site("ledger_leak");
+	rests = !getenv("NIGHTLY");
 	sem_init(&leaked, 0, 0);
 	sem_init(&mob_leaves, 0, 0);
 	for (int i = 0; i < worker_count && i < THREADS_MAX; i++) {
