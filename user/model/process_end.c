@@ -18,7 +18,7 @@ const char *process_end_name(uint64_t cause)
 		[END_CORE] = "core",
 		[END_MEMORY_LIMIT] = "memory_limit",
 		[END_MACHINE_MEMORY] = "machine_out_of_memory",
-		[END_SOME_MEMORY] = "signal",
+		[END_SOME_MEMORY] = "out_of_memory",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == END_CAUSES, "a name for every cause");
@@ -58,16 +58,16 @@ static void process_end_signal(char buf[static PROCESS_END_TEXT_MAX], const stru
 		process_end_add(buf, ", and dumped core");
 }
 
+/* "the limit of 48.0 MiB of /web was reached" */
 static void process_end_limit(char buf[static PROCESS_END_TEXT_MAX], const struct process_end *end)
 {
 	char bytes[FORMAT_BYTES_MAX];
-	int n = snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by the OOM killer: the limit");
 
+	process_end_add(buf, "the limit");
 	if (end->limit)
-		n += snprintf(buf + n, PROCESS_END_TEXT_MAX - (size_t)n, " of %s",
-			      format_bytes(bytes, end->limit));
-	snprintf(buf + n, PROCESS_END_TEXT_MAX - (size_t)n, " of %s was reached",
-		 *end->cgroup ? end->cgroup : "its control group");
+		process_end_add(buf, " of %s", format_bytes(bytes, end->limit));
+	process_end_add(buf, " of %s was reached",
+			*end->cgroup ? end->cgroup : "its control group");
 }
 
 char *process_end_text(const struct process_end *end, char buf[static PROCESS_END_TEXT_MAX])
@@ -84,6 +84,7 @@ char *process_end_text(const struct process_end *end, char buf[static PROCESS_EN
 		process_end_signal(buf, end);
 		break;
 	case END_MEMORY_LIMIT:
+		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by the OOM killer: ");
 		process_end_limit(buf, end);
 		break;
 	case END_MACHINE_MEMORY:
@@ -92,6 +93,11 @@ char *process_end_text(const struct process_end *end, char buf[static PROCESS_EN
 		break;
 	case END_SOME_MEMORY:
 		snprintf(buf, PROCESS_END_TEXT_MAX, "was killed by the OOM killer");
+		if (*end->cgroup) {
+			process_end_add(buf, "; ");
+			process_end_limit(buf, end);
+		}
+		process_end_add(buf, "; whose memory was used up is not known");
 		break;
 	}
 	return buf;

@@ -14,15 +14,15 @@ enum end_cause {
 	/* The kernel killed it because memory ran out: */
 	END_MEMORY_LIMIT,   /* its control group's, or that of one above */
 	END_MACHINE_MEMORY, /* the machine's */
-	END_SOME_MEMORY,    /* whose is not known */
+	END_SOME_MEMORY,    /* whose is not known; with a limit that was reached, if one was */
 	END_CAUSES,
 };
 
 struct process_end {
 	uint64_t cause;	  /* enum end_cause */
 	uint64_t code;	  /* END_EXIT: the status; else the signal's number */
-	uint64_t limit;	  /* END_MEMORY_LIMIT: in bytes; 0: unknown */
-	char cgroup[256]; /* END_MEMORY_LIMIT: whose limit; "": unknown */
+	uint64_t limit;	  /* of memory: in bytes; 0: unknown */
+	char cgroup[256]; /* whose limit; "": unknown */
 	/*
 	 * END_SIGNAL, END_CORE: the process that has sent the signal, 0 where it was the kernel, or is not known;
 	 * and how, enum end_sent
@@ -39,7 +39,7 @@ enum end_sent {
 	END_SENTS,
 };
 
-/* "exit", …, as JSON has them; NULL: unknown. END_SOME_MEMORY is "signal" there: no more is known. */
+/* "exit", …, as JSON has them; NULL: unknown. */
 const char *process_end_name(uint64_t cause);
 
 #define PROCESS_END_TEXT_MAX 400

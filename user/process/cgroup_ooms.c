@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* memory.events.local: Documentation/admin-guide/cgroup-v2.rst. */
+/*
+ * memory.events.local: Documentation/admin-guide/cgroup-v2.rst. memory.failcnt and
+ * memory.memsw.failcnt: cgroup-v1/memory.rst.
+ */
 #include "user/process/cgroup_ooms.h"
 
 #include <errno.h>
@@ -31,7 +34,26 @@ static bool cgroup_ooms_up(char *path)
 	return true;
 }
 
-static int cgroup_ooms_count(const struct cgroup_ooms *o, const char *path, uint64_t *count)
+/* How often the limits of memory, and of memory and swap, were reached. */
+static int cgroup_ooms_count_reached(const struct cgroup_ooms *o, const char *path, uint64_t *count)
+{
+	static const char *const files[] = {"memory.failcnt", "memory.memsw.failcnt"};
+	uint64_t reached;
+
+	*count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_fclose_ FILE *file = cgroup_ooms_open(o, path, files[i]);
+
+		/* Kernels may do without the second one. */
+		if (file && fscanf(file, "%" SCNu64, &reached) == 1)
+			*count += reached;
+		else if (!i)
+			return -ENOENT;
+	}
+	return 0;
+}
+
+static int cgroup_ooms_count_kills(const struct cgroup_ooms *o, const char *path, uint64_t *count)
 {
 	_cleanup_fclose_ FILE *file = cgroup_ooms_open(o, path, "memory.events.local");
 	char line[64];
@@ -43,6 +65,13 @@ static int cgroup_ooms_count(const struct cgroup_ooms *o, const char *path, uint
 			return 0;
 	}
 	return -ENOENT;
+}
+
+static int cgroup_ooms_count(const struct cgroup_ooms *o, const char *path, uint64_t *count)
+{
+	if (o->version == 1)
+		return cgroup_ooms_count_reached(o, path, count);
+	return cgroup_ooms_count_kills(o, path, count);
 }
 
 /* The top one has no limit and no such file. */
@@ -64,34 +93,38 @@ static int cgroup_ooms_fill(struct cgroup_ooms *o)
 	return 0;
 }
 
-int cgroup_ooms_read_group(const char *mount, const char *path, struct cgroup_ooms *out)
+int cgroup_ooms_read_group(const char *mount, int version, const char *path,
+			   struct cgroup_ooms *out)
 {
 	/* A path with ".." leads out of our own view of the hierarchy. */
 	if (*path != '/' || strstr(path, "/.."))
 		return -ENOENT;
 	out->mount = mount;
+	out->version = version;
 	snprintf(out->path, sizeof(out->path), "%s", path);
 	return cgroup_ooms_fill(out);
 }
 
 int cgroup_ooms_read(pid_t pid, struct cgroup_ooms *out)
 {
-	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	struct cgroup cgroup;
 	int err = cgroup_read(pid, &cgroup);
 
-	if (!err && cgroup.version != 2)
-		err = -ENOENT;
 	if (err)
 		return err;
-	err = cgroup_ooms_read_group(mounts[0], cgroup.memory, out);
-	return err ? cgroup_ooms_read_group(mounts[1], cgroup.memory, out) : 0;
+	if (cgroup.version == 1)
+		return cgroup_ooms_read_group("/sys/fs/cgroup/memory", 1, cgroup.memory, out);
+	if (cgroup.version != 2)
+		return -ENOENT;
+	err = cgroup_ooms_read_group("/sys/fs/cgroup", 2, cgroup.memory, out);
+	return err ? cgroup_ooms_read_group("/sys/fs/cgroup/unified", 2, cgroup.memory, out) : 0;
 }
 
 int cgroup_ooms_since(const struct cgroup_ooms *before, char path[static CGROUP_PATH_MAX],
 		      uint64_t *limit)
 {
-	struct cgroup_ooms now = {.mount = before->mount};
+	struct cgroup_ooms now = {.mount = before->mount, .version = before->version};
+	bool old = before->version == 1;
 	_cleanup_fclose_ FILE *file = NULL;
 	int err;
 
@@ -104,13 +137,13 @@ int cgroup_ooms_since(const struct cgroup_ooms *before, char path[static CGROUP_
 		if (now.counts[i] > before->counts[i])
 			break;
 		if (i + 1 == now.depth || !cgroup_ooms_up(path))
-			return 0;
+			return old ? -ENODATA : CGROUP_OOM_NONE;
 	}
 	if (!now.depth)
-		return 0;
+		return old ? -ENODATA : CGROUP_OOM_NONE;
 	*limit = 0;
-	file = cgroup_ooms_open(before, path, "memory.max");
+	file = cgroup_ooms_open(before, path, old ? "memory.limit_in_bytes" : "memory.max");
 	if (file && fscanf(file, "%" SCNu64, limit) != 1)
 		*limit = 0; /* "max": it has been lifted since */
-	return 1;
+	return old ? CGROUP_OOM_REACHED : CGROUP_OOM_LIMIT;
 }

@@ -29,10 +29,10 @@ static void target_ends_by_memory(const struct target *target, struct process_en
 	char path[CGROUP_PATH_MAX];
 	int limited = target->ooms ? cgroup_ooms_since(target->ooms, path, &end->limit) : -1;
 
-	end->cause = limited < 0 ? END_SOME_MEMORY
-		     : limited	 ? END_MEMORY_LIMIT
-				 : END_MACHINE_MEMORY;
-	if (limited > 0)
+	end->cause = limited == CGROUP_OOM_NONE	   ? END_MACHINE_MEMORY
+		     : limited == CGROUP_OOM_LIMIT ? END_MEMORY_LIMIT
+						   : END_SOME_MEMORY;
+	if (limited > CGROUP_OOM_NONE)
 		snprintf(end->cgroup, sizeof(end->cgroup), "%.255s", path);
 }
 
