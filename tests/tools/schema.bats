@@ -56,7 +56,7 @@ schema() {
 	done < <(find "$GOLDEN" -name '*.json')
 }
 
-@test "what is made of recordings is, and what doctor says" {
+@test "what is made of recordings is, and what doctor and kernel say" {
 	[[ -x $TOOL ]] || skip 'memleakbpf is not built'
 	"$TOOL" report "$GOLDEN/recording/shop.mlb" -f json -v >"$D/report"
 	"$TOOL" report "$GOLDEN/recording/shop.mlb" -f json --merge --gen-suppressions >>"$D/report"
@@ -64,4 +64,5 @@ schema() {
 	schema snapshot,inspection "$D/report"
 	"$TOOL" diff "$GOLDEN/recording/shop.mlb" -f json -v | schema diff
 	"$TOOL" doctor -f json | schema doctor
+	"$TOOL" kernel --no-drill -n 1 -f json | schema kernel
 }
