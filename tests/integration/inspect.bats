@@ -225,6 +225,53 @@ build_places() {
 	holds '.groups[0] | ([.holders[].bytes] | add) <= .live.bytes and (.holders[0].path == .held_by)' "$LOOK"
 }
 
+# gives NAME SLACK: what inspect says that a call gives back is what it gives, to the page; SLACK: bytes of its own that the call may take.
+gives() {
+	local said gave
+
+	look
+	holds '.keepers | all((.by | map(.kept_bytes) | add // 0) == .kept_bytes and .kept_bytes + .cached_bytes + .untold_bytes <= .free_resident_bytes and
+		all(.by[]; .alone_bytes <= .kept_bytes))' "$LOOK"
+	said=$(jq '[.keepers[].helps[] | select(.what == "'"$1"'") | .bytes // .bytes_at_most] | add' <<<"$LOOK")
+	tell give
+	gave=$(field .gave "$TRUTH")
+	((gave <= said && gave >= said - $2)) || fail "${T_ENV[*]} $3: $gave B were given back, and $said B said: $(jq -c .keepers <<<"$LOOK")"
+}
+
+# keeps COUNT SIZE: that many blocks of the size keep nearly all that is kept, and nobody beside them.
+keeps() {
+	holds '.keepers[0] | (.by[0] | .blocks_of.size == '"$2"' and .count >= '"$1"' * 0.99 and .count <= '"$1"') and
+		.by[0].alone_bytes > .kept_bytes * 0.95 and .kept_bytes > 1000000' "$LOOK"
+}
+
+@test "what keeps free memory, and what gives it back: said before, and then done" {
+	local shape library kept
+
+	start_target "$TARGETS/holes.nofp"
+	for shape in fill fast top arenas large; do
+		tell "$shape"
+		kept=$(field .kept "$TRUTH")
+		gives malloc_trim 0 "$shape"
+		[[ $shape != fill ]] || keeps "$kept" 248
+	done
+	# A mapping of 20 MiB was freed.
+	holds '[.keepers[].helps[] | select(.what == "mmap_threshold")][0] | .mmap_threshold_bytes > 20000000 and .trim_threshold_bytes == 2 * .mmap_threshold_bytes' "$LOOK"
+	end_target
+	for library in libtcmalloc_minimal.so.4 libjemalloc.so.2; do
+		[[ -e $LIBDIR/$library ]] || continue
+		fresh
+		T_ENV=("LD_PRELOAD=$LIBDIR/$library")
+		start_target "$TARGETS/holes.nofp"
+		tell fill
+		case $library in
+		libtcmalloc*) gives release_free_memory 0 fill ;;
+		# A call takes some pages for itself.
+		*) gives purge 262144 fill ;;
+		esac
+		end_target
+	done
+}
+
 # first_look: of two by one tool, through the FIFO $D/looks: LOOK.
 first_look() {
 	"$TOOL" inspect --max-pause 1m -p "$T_PID" -i 1h -n 2 -f json >"$D/looks" 2>"$D/tool.err" 3>&- &

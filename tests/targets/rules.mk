@@ -12,7 +12,7 @@ targets_have_musl := $(if $(targets_native),$(shell command -v $(MUSL_CC) 2>/dev
 
 targets_verdict := verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx verdict_fork verdict_scene
 targets_names := ending bad_frees leaf calls mixed realloc threads million short family dl mmap pool misc busy noleak sandbox exceptions survey_scene paths $(targets_verdict)
-targets_names += hangs lost_handle many children leaderless sizes clocked sharer ledger foreign callers figures scopes kept guarded sandboxed seldom kernel_keeps
+targets_names += hangs holes lost_handle many children leaderless sizes clocked sharer ledger foreign callers figures scopes kept guarded sandboxed seldom kernel_keeps
 TARGETS += $(targets_out)/soak $(targets_out)/many.static $(targets_out)/short.static $(targets_out)/brief $(targets_out)/brief.static
 targets_portable := leaf calls realloc mixed verdict_heap verdict_roots verdict_threads figures
 

@@ -19,6 +19,8 @@ struct sample_inspection {
 	struct inspected_group groups[5];
 	struct inspected_loss losses[2];
 	struct inspected_way ways[5];
+	struct inspected_keeper keepers[5];
+	struct inspected_help helps[HELP_KINDS];
 };
 
 static inline void sample_inspection_groups(struct sample_inspection *s)
@@ -97,6 +99,34 @@ static inline void sample_inspection_ways(struct sample_inspection *s)
 	memcpy(s->ways, ways, sizeof(ways));
 }
 
+static inline void sample_inspection_keepers(struct sample_inspection *s)
+{
+	const struct inspected_keeper keepers[] = {
+		{.group = 1, .kept = 60000, .alone = 20000, .blocks = 700, .with = 0},
+		{.group = 0, .kept = 30000, .blocks = 100, .with = SIZE_MAX},
+		{.allocator = 1,
+		 .group = 4,
+		 .kept = 500,
+		 .alone = 500,
+		 .blocks = 1,
+		 .with = SIZE_MAX}};
+	const struct inspected_help helps[ARRAY_SIZE(s->helps)] = {
+		{HELP_MALLOC_TRIM, 0, 212992, true, 8192, 40960, 0, 0},
+		{HELP_ARENA_MAX, 0, 90000, false, 0, 0, 0, 0},
+		{HELP_MMAP_THRESHOLD, 0, 131072, false, 0, 0, 12582912, 25165824},
+		{HELP_PURGE, 1, 20480, false, 0, 0, 0, 0},
+		{HELP_FLUSH, 1, 4096, false, 0, 0, 0, 0},
+		{HELP_RELEASE, 1, 8192, true, 0, 0, 0, 0},
+		{HELP_COLLECT, 1, 1048576, false, 0, 0, 0, 0}};
+
+	memcpy(s->keepers, keepers, sizeof(keepers));
+	memcpy(s->helps, helps, sizeof(helps));
+	s->inspection.keepers = s->keepers;
+	s->inspection.keeper_count = ARRAY_SIZE(keepers);
+	s->inspection.helps = s->helps;
+	s->inspection.help_count = ARRAY_SIZE(s->helps);
+}
+
 static inline void sample_inspection_fill(struct sample_inspection *s)
 {
 	*s = (struct sample_inspection){
@@ -110,13 +140,21 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 				.cached_bytes = 20000,
 				.free_resident = 250000,
 				.free_whole_pages = 204800,
-				.books_bytes = 180000},
+				.books_bytes = 180000,
+				.kept_units = 40,
+				.kept_resident = 90000,
+				.cached_resident = 4096,
+				.untold_resident = 16},
 			       {.name = "jemalloc",
 				.free_bytes = 24576,
 				.free_resident = 20480,
 				.free_whole_pages = 20480,
 				.dirty_resident = 12288,
 				.muzzy_resident = 8192,
+				.unit = "slab",
+				.units = 3,
+				.kept_units = 1,
+				.kept_resident = 500,
 				.unbelieved_bytes = 8192,
 				.unbelieved_resident = 4096,
 				.why = "its extents do not agree with its pages"}},
@@ -161,6 +199,7 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 		.loss_count = 2,
 		.tool_bytes = 9000000,
 	};
+	sample_inspection_keepers(s);
 }
 
 /* The same of a process that is traced. */
@@ -174,6 +213,17 @@ static inline void sample_inspection_fill_traced(struct sample_inspection *s)
 		(struct inspected_origin){{64000, 1000}, {64000, 1000}, 0xbeef, (char *)"buy"};
 	s->groups[2].origin =
 		(struct inspected_origin){.traced = {640, 1}, .most = {640, 1}, .stack_id = 1};
+	s->keepers[3] = (struct inspected_keeper){.group = SIZE_MAX,
+						  .kept = 50000,
+						  .alone = 25000,
+						  .blocks = 80,
+						  .with = SIZE_MAX,
+						  .stack_id = 0xfeed,
+						  .function = (char *)"make_session",
+						  .oldest_ms = 61000};
+	s->keepers[4] = (struct inspected_keeper){
+		.group = SIZE_MAX, .kept = 40000, .blocks = 90, .with = SIZE_MAX};
+	s->inspection.keeper_count = ARRAY_SIZE(s->keepers);
 	s->losses[0].origin =
 		(struct inspected_origin){{2400, 50}, {960, 20}, 0xfeed, (char *)"make_session"};
 }

@@ -85,5 +85,13 @@ int inspection_sort(struct inspection *inspection, enum inspection_order order)
 	inspection->groups = sorted;
 	for (size_t i = 0; i < inspection->loss_count; i++)
 		inspection->losses[i].group = place[inspection->losses[i].group];
+	for (size_t i = 0; i < inspection->keeper_count; i++) {
+		struct inspected_keeper *keeper = &inspection->keepers[i];
+
+		if (keeper->group != SIZE_MAX)
+			keeper->group = place[keeper->group];
+		if (keeper->with != SIZE_MAX)
+			keeper->with = place[keeper->with];
+	}
 	return 0;
 }

@@ -226,6 +226,7 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	for (size_t n = 0; n < i->allocator_count; n++)
 		inspection_json_put_allocator(to, &i->allocators[n]);
 	json_end(to);
+	inspection_json_put_keepers(to, i);
 	json_number(to, "mapping_count", i->mapping_count);
 	json_array(to, "mappings");
 	for (size_t n = 0; n < i->mapping_count && n < top; n++)

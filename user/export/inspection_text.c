@@ -28,11 +28,6 @@
 #define HOLDERS_SHOWN 3
 #define HOLDERS_SHARE 20
 
-/* Memory that an allocator keeps is worth a word from so much, and such a part of all, on. */
-#define ADVICE_BYTES (16ull << 20)
-#define ADVICE_SHARE 4
-#define ARENAS_MANY  4
-
 /* Without -v: the largest mappings, and only those that take some part of the whole. */
 #define MAPPINGS_SHOWN 5
 #define MAPPINGS_SHARE 100
@@ -269,56 +264,6 @@ static void inspection_text_put_mappings(const struct inspection_page *page)
 	}
 }
 
-/* What its free memory can be made to do; NULL: nothing is known of this allocator. */
-static const char *inspection_text_remedy(const struct inspected_allocator *a)
-{
-	static const struct {
-		const char *name, *remedy;
-	} remedies[] = {
-		{"glibc", "malloc_trim(0) gives whole pages back, also called by a debugger"},
-		{"jemalloc", "jemalloc gives dirty pages back dirty_decay_ms after they were "
-			     "freed, when it is called next (MALLOC_CONF; background_thread:true "
-			     "does it without)"},
-		{"tcmalloc", "MallocExtension::ReleaseFreeMemory() gives them back, or "
-			     "TCMALLOC_RELEASE_RATE"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++) {
-		if (!strcmp(a->name, remedies[i].name))
-			return remedies[i].remedy;
-	}
-	return NULL;
-}
-
-/* Only what the numbers carry. */
-static void inspection_text_put_advice(const struct inspection_page *page,
-				       const struct inspected_allocator *a)
-{
-	uint64_t all = page->i->rss_anon + page->i->swap;
-	const char *remedy = inspection_text_remedy(a);
-	char count[FORMAT_GROUPED_MAX];
-	FILE *out = page->out;
-
-	if (a->free_resident < ADVICE_BYTES || a->free_resident < all / ADVICE_SHARE)
-		return;
-	fputs("    this is free memory, and no leak; ", out);
-	if (a->free_whole_pages < a->free_resident / 2)
-		fputs("most of it lies in pages with blocks in use (fragmentation), and cannot be "
-		      "given back\n",
-		      out);
-	else if (a->muzzy_resident > a->free_resident / 2)
-		fputs("most of it is muzzy: the kernel takes it as soon as it runs short of "
-		      "memory\n",
-		      out);
-	else
-		fprintf(out, "%s\n", remedy ? remedy : "most of it could be given back");
-	if (!strcmp(a->name, "glibc") && a->arenas > ARENAS_MANY)
-		fprintf(out,
-			"    it is spread over %s arenas, of which none gives to another: "
-			"MALLOC_ARENA_MAX limits them\n",
-			format_grouped(count, a->arenas));
-}
-
 static void inspection_text_put_where(const struct inspection_page *page)
 {
 	const struct inspection *i = page->i;
@@ -342,10 +287,8 @@ static void inspection_text_put_where(const struct inspection_page *page)
 			fprintf(out, ": %s blocks", format_grouped(count, inspection_blocks(i)));
 		fputc('\n', out);
 	}
-	for (size_t n = 0; n < i->allocator_count; n++) {
+	for (size_t n = 0; n < i->allocator_count; n++)
 		inspection_text_put_allocator(page, &i->allocators[n]);
-		inspection_text_put_advice(page, &i->allocators[n]);
-	}
 	if (!i->allocator_count)
 		fputs("  no allocator is known to it: none of its blocks are seen\n", out);
 	inspection_text_put_mappings(page);
@@ -550,6 +493,7 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 	text_put_findings(page.out, page.options, inspection->findings);
 	inspection_text_put_caveats(&page);
 	inspection_text_put_where(&page);
+	inspection_text_put_keepers(page.out, page.options, page.i, page.top);
 	inspection_text_put_lost(&page);
 	inspection_text_put_ways(page.out, page.options, page.i, page.top);
 	inspection_text_put_groups(&page);

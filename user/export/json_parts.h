@@ -88,4 +88,7 @@ void json_put_findings(struct json *to, const struct findings *findings);
 /* "missing"; no key where nothing is. */
 void json_put_missing(struct json *to, const struct missing_parts *missing);
 
+/* "keepers": who keeps the free memory of each allocator, and what would give it back. */
+void inspection_json_put_keepers(struct json *to, const struct inspection *inspection);
+
 #endif

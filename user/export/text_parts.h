@@ -115,6 +115,10 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 void inspection_text_put_ways(FILE *out, const struct export_options *options,
 			      const struct inspection *inspection, size_t top);
 
+/* Likewise: who keeps the free memory, and what would give it back. Nothing where none is free. */
+void inspection_text_put_keepers(FILE *out, const struct export_options *options,
+				 const struct inspection *inspection, size_t top);
+
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
 void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES]);
 

@@ -308,6 +308,7 @@ static int cpython_report_arena(struct cpython_books *books, const struct cpytho
 		walker_doubt(books->allocator, "some arenas' pools do not fit their counts");
 		return cpython_report(books, INVENTORY_UNBELIEVED, a->start, a->end);
 	}
+	walker_unit(books->image, books->allocator, "arena", a->start, a->end);
 	err = cpython_report(books, INVENTORY_BOOKS, a->start, a->pools);
 	for (uint64_t pool = a->pools; !err && pool < a->cut; pool += a->pool)
 		err = cpython_report_pool(books, a, pool);

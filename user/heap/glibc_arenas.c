@@ -80,7 +80,8 @@ static bool glibc_closes(struct glibc_books *books, uint64_t bins, uint64_t head
  * thp_pagesize, hp_pagesize and the int hp_flags, then the ints n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold.
  * False when what stands there cannot be that.
  */
-static bool glibc_params_before(struct glibc_books *books, uint64_t at, uint64_t *mapped_count)
+static bool glibc_params_before(struct glibc_books *books, uint64_t at, uint64_t *mapped_count,
+				bool *wide)
 {
 	uint64_t w[8]; /* w[i] is the word so many before */
 
@@ -89,10 +90,12 @@ static bool glibc_params_before(struct glibc_books *books, uint64_t at, uint64_t
 			return false;
 	}
 	*mapped_count = w[3] >> 32;
+	*wide = true;
 	if (w[1] <= 1 && w[7] && w[7] <= ARENAS_MAX && w[6] <= ARENAS_MAX && !(w[5] % GLIBC_PAGE) &&
 	    !(w[4] % GLIBC_PAGE) && *mapped_count <= w[2] >> 32)
 		return true;
 	*mapped_count = (uint32_t)w[2];
+	*wide = false;
 	return w[1] >> 32 <= 1 && w[4] && w[4] <= ARENAS_MAX && w[3] <= ARENAS_MAX &&
 	       *mapped_count <= (uint32_t)w[1];
 }
@@ -101,6 +104,7 @@ static bool glibc_params_before(struct glibc_books *books, uint64_t at, uint64_t
 static bool glibc_params_at(struct glibc_books *books, uint64_t at, struct glibc_arena *a)
 {
 	uint64_t words[6], max_chunk, count, first;
+	bool wide;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		if (!glibc_word(books, at + 8 * i, &words[i]))
@@ -113,8 +117,9 @@ static bool glibc_params_at(struct glibc_books *books, uint64_t at, struct glibc
 	max_chunk = max_chunk < GLIBC_MIN_CHUNK ? GLIBC_MIN_CHUNK : max_chunk;
 	if ((max_chunk - GLIBC_MIN_CHUNK) / 16 + 1 != words[3] ||
 	    (words[2] && (words[2] % 8 || !glibc_word(books, words[2], &first))) ||
-	    !glibc_params_before(books, at, &count))
+	    !glibc_params_before(books, at, &count, &wide))
 		return false;
+	a->params_wide = wide;
 	a->mapped_count = count;
 	a->params = at;
 	a->mapped_bytes = words[0];

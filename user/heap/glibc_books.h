@@ -35,8 +35,9 @@ struct glibc_arena {
 	bool main;
 	bool locked; /* a thread is changing it */
 	/* Of a main one, of its library's struct malloc_par; 0 where that is not found. */
-	uint64_t params; /* its address, of mmapped_mem in it */
-	uint64_t brk;	 /* sbrk_base */
+	uint64_t params;  /* its address, of mmapped_mem in it */
+	bool params_wide; /* it has sizes of huge pages, as from 2.35 on */
+	uint64_t brk;	  /* sbrk_base */
 	uint64_t mapped_bytes, mapped_count;
 };
 
@@ -53,7 +54,8 @@ struct glibc_row {
 /* A chunk that is free, or an own one, and looks used: by address. */
 struct glibc_aside {
 	uint64_t chunk;
-	bool own; /* a thread's struct tcache_perthread_struct */
+	bool own;  /* a thread's struct tcache_perthread_struct */
+	bool fast; /* in a fast bin, not in a thread's cache */
 };
 
 struct glibc_books {

@@ -30,13 +30,20 @@ struct glibc_caches {
 };
 
 /* What each costs of what may be looked at: as many as there can be chunks. */
-static int glibc_put_aside(struct glibc_books *books, uint64_t chunk, bool own)
+static int glibc_put_aside(struct glibc_books *books, const struct glibc_aside *aside)
 {
 	books->left -= books->left < GLIBC_MIN_CHUNK ? books->left : GLIBC_MIN_CHUNK;
 	if (!RESERVE_ITEM(books->asides, books->aside_count, books->aside_room, 256))
 		return books->err = -ENOMEM;
-	books->asides[books->aside_count++] = (struct glibc_aside){chunk, own};
+	books->asides[books->aside_count++] = *aside;
 	return 0;
+}
+
+/* The memory of a thread's cache. */
+static int glibc_put_own(struct glibc_books *books, uint64_t memory)
+{
+	return glibc_put_aside(books,
+			       &(struct glibc_aside){.chunk = memory - GLIBC_HEADER, .own = true});
 }
 
 static bool glibc_follow(struct glibc_books *books, uint64_t link, bool hidden, uint64_t *next)
@@ -74,7 +81,7 @@ static int64_t glibc_cached_list(struct glibc_books *books, uint64_t block, uint
 		if (count > UINT16_MAX || !books->left || block % GLIBC_ALIGN ||
 		    !glibc_is_chunk(books, block - GLIBC_HEADER, size) ||
 		    !glibc_word(books, block + 8, &key) ||
-		    glibc_put_aside(books, block - GLIBC_HEADER, false) ||
+		    glibc_put_aside(books, &(struct glibc_aside){.chunk = block - GLIBC_HEADER}) ||
 		    !glibc_follow(books, block, hidden, &block))
 			return -1;
 		marks->key = marks->any && marks->key != key ? 0 : key;
@@ -236,7 +243,7 @@ static int glibc_ask_threads(struct glibc_caches *c)
 		    glibc_among(c->found, c->found_count, word))
 			continue;
 		if (glibc_among(c->empty, c->empty_count, word))
-			err = glibc_put_aside(c->books, word - GLIBC_HEADER, true);
+			err = glibc_put_own(c->books, word);
 		else if (glibc_row_at(c->books, word))
 			c->books->key = c->key;
 	}
@@ -263,7 +270,7 @@ static int glibc_fast_list(struct glibc_caches *c, uint64_t chunk, uint64_t size
 			mark = chunk;
 			turn *= 2;
 		}
-		err = glibc_put_aside(books, chunk, false);
+		err = glibc_put_aside(books, &(struct glibc_aside){.chunk = chunk, .fast = true});
 		if (!glibc_word(books, link, &word))
 			break;
 		/* Without a cache nothing has told yet whether links are hidden: they lead to a chunk or end. */
@@ -360,7 +367,7 @@ int glibc_find_asides(struct glibc_books *books)
 			err = glibc_search_row(&caches, &books->rows[i]);
 	}
 	for (size_t i = 0; !err && i < caches.found_count; i++)
-		err = glibc_put_aside(books, caches.found[i] - GLIBC_HEADER, true);
+		err = glibc_put_own(books, caches.found[i]);
 	err = err ?: glibc_ask_threads(&caches);
 	err = err ?: glibc_find_fast(&caches);
 	err = err ?: glibc_find_in_hand(&caches);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "user/base/util.h"
-#include "user/heap/glibc_books.h"
+#include "user/heap/glibc_trim.h"
 
 /* ---- reporting ---------------------------------------------------------------------------- */
 
@@ -19,6 +19,7 @@
 struct glibc_report {
 	struct glibc_books *books;
 	size_t aside, block; /* the first ones that do not lie before */
+	struct glibc_trim trim;
 };
 
 static int glibc_tell(struct glibc_report *r, enum inventory_part part, uint64_t start,
@@ -96,6 +97,9 @@ static int glibc_tell_chunk(struct glibc_report *r, const struct glibc_row *row,
 	const struct glibc_aside *aside = glibc_aside_at(r, chunk);
 	bool alone;
 
+	if (books->allocator)
+		glibc_trim_chunk(&r->trim, chunk, chunk + size,
+				 !(next_head & GLIBC_PREV_INUSE) || (aside && aside->fast));
 	if (glibc_has_block(r, chunk + GLIBC_HEADER, end, &unused, &alone)) {
 		/* What we know goes before what the books say: it is on its way from or to the caller. */
 	} else if (!(next_head & GLIBC_PREV_INUSE)) {
@@ -114,13 +118,39 @@ static int glibc_tell_chunk(struct glibc_report *r, const struct glibc_row *row,
 		       ?: glibc_tell_block(r, chunk + GLIBC_HEADER, end);
 }
 
-static int glibc_tell_row(struct glibc_report *r, const struct glibc_row *row)
+/* The chunks before the top or the fence; *all: none of them was in the way. */
+static int glibc_tell_chunks(struct glibc_report *r, const struct glibc_row *row, bool *all)
 {
 	struct glibc_books *books = r->books;
-	uint64_t head = 0, next_head = 0, at = row->first, unused;
+	uint64_t head = 0, next_head = 0, at = row->first;
+	int err = 0;
+
+	*all = false;
+	/* All of it has been walked over. */
+	if (!glibc_word(books, at + 8, &head))
+		return 0;
+	for (; !err && at < row->last; head = next_head) {
+		uint64_t next = at + (head & ~GLIBC_FLAGS);
+
+		if (next <= at || next > row->last || !glibc_word(books, next + 8, &next_head))
+			return 0;
+		err = glibc_tell_chunk(r, row, at, head, next_head);
+		at = next;
+	}
+	*all = true;
+	return err
+		       ?: glibc_tell(r, row->has_top ? INVENTORY_FREE : INVENTORY_BOOKS,
+				     row->last + 8, row->end);
+}
+
+static int glibc_tell_row(struct glibc_report *r, const struct glibc_row *row, bool *all)
+{
+	struct glibc_books *books = r->books;
+	uint64_t unused;
 	bool alone;
 	int err;
 
+	*all = false;
 	if (row->doubted)
 		return glibc_tell(r, INVENTORY_UNBELIEVED, row->begin, row->end);
 	/* Where all are known it is none, if it looks like one. */
@@ -131,20 +161,22 @@ static int glibc_tell_row(struct glibc_report *r, const struct glibc_row *row)
 			 row->first + (row->mapped ? GLIBC_HEADER : 8));
 	if (row->mapped)
 		return err ?: glibc_tell_block(r, row->first + GLIBC_HEADER, row->end);
-	/* All of it has been walked over. */
-	if (!glibc_word(books, at + 8, &head))
-		return err;
-	for (; !err && at < row->last; head = next_head) {
-		uint64_t next = at + (head & ~GLIBC_FLAGS);
+	return err ?: glibc_tell_chunks(r, row, all);
+}
 
-		if (next <= at || next > row->last || !glibc_word(books, next + 8, &next_head))
-			return err;
-		err = glibc_tell_chunk(r, row, at, head, next_head);
-		at = next;
-	}
-	return err
-		       ?: glibc_tell(r, row->has_top ? INVENTORY_FREE : INVENTORY_BOOKS,
-				     row->last + 8, row->end);
+/* With what malloc_trim() would make of it. */
+static int glibc_tell_counted(struct glibc_report *r, const struct glibc_row *row)
+{
+	const bool counted = r->books->allocator && !row->mapped;
+	bool all;
+	int err;
+
+	if (counted)
+		glibc_trim_row(&r->trim, row);
+	err = glibc_tell_row(r, row, &all);
+	if (counted)
+		glibc_trim_row_end(&r->trim, all);
+	return err;
 }
 
 /*
@@ -176,8 +208,12 @@ static int glibc_tell_all(struct glibc_books *books)
 
 	if (books->allocator)
 		books->allocator->shown.arenas = books->arena_count;
+	if (books->allocator)
+		glibc_trim_begin(&report.trim, books);
 	for (size_t i = 0; !err && i < books->row_count; i++)
-		err = glibc_tell_row(&report, &books->rows[i]);
+		err = glibc_tell_counted(&report, &books->rows[i]);
+	if (books->allocator)
+		glibc_trim_end(&report.trim);
 	return err;
 }
 

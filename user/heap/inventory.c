@@ -59,6 +59,12 @@ static struct inventory_there inventory_look(struct inventory *inventory,
 	return there;
 }
 
+uint64_t inventory_resident(struct inventory *inventory, const struct memory_image *memory,
+			    uint64_t start, uint64_t end)
+{
+	return start < end ? inventory_look(inventory, memory, start, end, NULL).bytes : 0;
+}
+
 void inventory_count(struct inventory *inventory, struct inventory_allocator *a,
 		     const struct memory_image *memory, enum inventory_part part, uint64_t start,
 		     uint64_t end, uint64_t asked)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/heap/keeping.h"
 #include "user/model/inspection.h"
 #include "user/process/memory_image.h"
 
@@ -26,10 +27,25 @@ enum inventory_part {
 	INVENTORY_PARTS,
 };
 
+/* What glibc's malloc_trim(0) would do, and the thresholds that decide what it keeps. Bytes. */
+struct inventory_trim {
+	bool known;  /* the rest is; false: it is another allocator, or was not walked over */
+	bool unsure; /* a thread was changing an arena, or some of it is not believed */
+	uint64_t midst, top; /* in memory: pages between blocks; of the main arena's top */
+	uint64_t left;	     /* in memory: the tops of other arenas, which it leaves alone */
+	uint64_t others;     /* in memory: what is free in other arenas than the main ones */
+	uint64_t
+		large; /* in memory: free chunks of at least the threshold that mappings begin with */
+	uint64_t mmap_threshold, trim_threshold; /* 0: not found */
+	bool raised;				 /* a freed mapping has raised them */
+};
+
 struct inventory_allocator {
 	struct inspected_allocator shown;   /* name, version, arenas, why: the walker's; sums */
 	uint64_t resident[INVENTORY_PARTS]; /* bytes of memory that is there */
 	uint64_t slack_resident;
+	uint64_t spans_resident; /* tcmalloc, of what is free: whole spans */
+	struct inventory_trim trim;
 };
 
 struct inventory {
@@ -40,6 +56,7 @@ struct inventory {
 	uint64_t *covered;
 	/* by block that was known before the walkers came: one of them has come by it. As covered */
 	bool *seen;
+	struct keeping *keeping; /* NULL: not wanted. Not owned */
 };
 
 /* A new one of that name; NULL: there are too many. Belongs to the inventory. */
@@ -52,5 +69,9 @@ struct inventory_allocator *inventory_add_allocator(struct inventory *inventory,
 void inventory_count(struct inventory *inventory, struct inventory_allocator *allocator,
 		     const struct memory_image *memory, enum inventory_part part, uint64_t start,
 		     uint64_t end, uint64_t asked);
+
+/* How much of [start, end) is in memory. */
+uint64_t inventory_resident(struct inventory *inventory, const struct memory_image *memory,
+			    uint64_t start, uint64_t end);
 
 #endif

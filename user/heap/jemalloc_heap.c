@@ -110,6 +110,7 @@ static int jemalloc_report_slab(struct jemalloc_books *books, const struct page_
 
 	if (!regions)
 		return jemalloc_report(books, INVENTORY_UNBELIEVED, e->start, e->end);
+	walker_unit(books->image, books->allocator, "slab", e->start, e->end);
 	for (uint64_t i = 0; err >= 0 && i < regions; i++, at += bytes) {
 		const struct heap_range block = {at, at + bytes};
 		uint64_t tag = jemalloc_tag(books, at, &walk->kept);

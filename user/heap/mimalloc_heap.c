@@ -239,6 +239,7 @@ static int mimalloc_report_page(struct mimalloc_books *books, const struct mimal
 			books, p->start, p->end,
 			"some pages' lists of free blocks do not fit their counts");
 	books->left -= p->capacity;
+	walker_unit(books->image, books->allocator, "page", p->start, p->end);
 	err = mimalloc_report(books, INVENTORY_BOOKS, p->start, p->first);
 	if (p->aligned && err >= 0)
 		err = heap_image_add_aligned(books->image, p->first, p->end);

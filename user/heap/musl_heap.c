@@ -291,6 +291,7 @@ static int musl_report_group(struct musl_books *books, const struct musl_group *
 	uint64_t at = g->start;
 	int err = 0;
 
+	walker_unit(books->image, books->allocator, "group", g->start, end);
 	for (uint32_t i = 0; !err && i < g->slots && books->left; i++, books->left--) {
 		uint64_t slot = g->start + UNIT + i * g->stride;
 

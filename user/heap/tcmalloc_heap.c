@@ -405,6 +405,7 @@ static int tcmalloc_report_objects(struct tcmalloc_books *books, const struct pa
 	if (!objects || objects > books->tree.left)
 		return tcmalloc_report(books, INVENTORY_UNBELIEVED, span->start, span->end);
 	books->tree.left -= objects;
+	walker_unit(books->image, books->allocator, "span", span->start, span->end);
 	for (; err >= 0 && at + size <= span->end; at += size) {
 		enum inventory_part part = INVENTORY_IN_USE;
 
@@ -434,6 +435,18 @@ static int tcmalloc_report_large(struct tcmalloc_books *books, const struct page
 	return err < 0 ? err : tcmalloc_report(books, INVENTORY_IN_USE, span->start, span->end);
 }
 
+/* ReleaseFreeMemory() takes those that are not returned yet. */
+static int tcmalloc_report_free(struct tcmalloc_books *books, const struct page_span *span)
+{
+	struct inventory_allocator *a = books->allocator;
+	uint64_t before = a ? a->shown.free_resident : 0;
+	int err = tcmalloc_report(books, INVENTORY_FREE, span->start, span->end);
+
+	if (a && span->state == FREE)
+		a->spans_resident += a->shown.free_resident - before;
+	return err;
+}
+
 /* `sound`: of each span, whether its list is as long as it says. */
 static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound)
 {
@@ -444,7 +457,7 @@ static int tcmalloc_report_spans(struct tcmalloc_books *books, const bool *sound
 		const struct page_span *span = &books->tree.spans[i];
 
 		if (span->state != IN_USE) {
-			err = tcmalloc_report(books, INVENTORY_FREE, span->start, span->end);
+			err = tcmalloc_report_free(books, span);
 		} else if (span->size_class) {
 			err = tcmalloc_report_objects(
 				books, span, sound[i] && !books->unsure[span->size_class], &walk);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "user/base/page.h"
 #include "user/base/util.h"
 #include "user/heap/dead_memory.h"
 
@@ -71,6 +72,45 @@ void walker_doubt(struct inventory_allocator *allocator, const char *why)
 	if (allocator && !*allocator->shown.why)
 		snprintf(allocator->shown.why, sizeof(allocator->shown.why), "%s", why);
 }
+
+/* ---- units -------------------------------------------------------------------------------- */
+
+void walker_unit(struct heap_image *image, struct inventory_allocator *allocator, const char *name,
+		 uint64_t start, uint64_t end)
+{
+	if (!allocator || !image->inventory->keeping)
+		return;
+	snprintf(allocator->shown.unit, sizeof(allocator->shown.unit), "%s", name);
+	allocator->shown.units++;
+	keeping_open(image->inventory->keeping, start, end);
+}
+
+static uint64_t walker_look(void *ctx, uint64_t start, uint64_t end)
+{
+	const struct heap_image *image = ctx;
+
+	return inventory_resident(image->inventory, image->memory, start, end);
+}
+
+static int walker_note(struct heap_image *image, const struct inventory_allocator *allocator,
+		       enum inventory_part part, uint64_t start, uint64_t end)
+{
+	const struct keeping_piece piece = {
+		.start = start,
+		.end = end,
+		.allocator = (uint8_t)(allocator - image->inventory->allocators),
+		.in_use = part == INVENTORY_IN_USE,
+		.unknown = part == INVENTORY_UNBELIEVED,
+		.cached = part == INVENTORY_CACHED,
+		.page = page_size(),
+	};
+
+	if (!image->inventory->keeping || part == INVENTORY_BOOKS)
+		return 0;
+	return keeping_note(image->inventory->keeping, &piece, walker_look, image);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------- */
 
 /* A block that is none, for another allocator has made its own of it: what is around those. */
 static int walker_report_around(struct heap_image *image, struct inventory_allocator *allocator,
@@ -174,6 +214,8 @@ int walker_report(struct heap_image *image, struct inventory_allocator *allocato
 	if (allocator)
 		inventory_count(image->inventory, allocator, image->memory, part, start, end,
 				asked);
+	if (allocator && walker_note(image, allocator, part, start, end))
+		return -ENOMEM;
 	switch (part) {
 	case INVENTORY_FREE:
 	case INVENTORY_CACHED:

@@ -41,6 +41,13 @@ int walker_slot(struct heap_image *image, size_t *block, uint64_t start, uint64_
 int walker_report(struct heap_image *image, struct inventory_allocator *allocator,
 		  enum inventory_part part, uint64_t start, uint64_t end, uint64_t asked);
 
+/*
+ * What comes next is of memory that the allocator gives back as one, once no block is left in it: a slab, a span, an
+ * arena (`name`). It is counted where an inventory is wanted. What is of no such unit goes back by pages.
+ */
+void walker_unit(struct heap_image *image, struct inventory_allocator *allocator, const char *name,
+		 uint64_t start, uint64_t end);
+
 /* The allocator's line in the inventory; NULL: none is wanted. */
 struct inventory_allocator *walker_allocator(struct heap_image *image, const char *name);
 

@@ -17,6 +17,7 @@
 #include "user/inspect/classes.h"
 #include "user/inspect/hanging.h"
 #include "user/inspect/holders.h"
+#include "user/inspect/keepers.h"
 #include "user/inspect/losses.h"
 #include "user/inspect/libc_version.h"
 #include "user/inspect/linked_heaps.h"
@@ -29,6 +30,7 @@ struct inspect_run {
 	const struct inspect_options *options;
 	struct heap_image *image;
 	struct inventory inventory;
+	struct keeping keeping;
 	struct reach *reach;
 	struct class_process process;
 	struct class_files files;
@@ -91,6 +93,7 @@ static int inspect_walk(struct inspect_run *run)
 	run->inventory.seen = calloc(run->image->block_count + 1, sizeof(*run->inventory.seen));
 	if (!run->inventory.covered || !run->inventory.seen)
 		return -ENOMEM;
+	run->inventory.keeping = &run->keeping;
 	run->image->inventory = &run->inventory;
 	err = dead_memory_find(run->image);
 	if (!err)
@@ -98,6 +101,7 @@ static int inspect_walk(struct inspect_run *run)
 	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
 	if (!err)
 		linked_heaps_find(run->source, run->image);
+	keeping_finish(&run->keeping);
 	return err ?: heap_image_take_old(run->image);
 }
 
@@ -152,13 +156,24 @@ static int inspect_group(struct inspect_run *run)
 	return 0;
 }
 
+/* Who keeps the free memory, and what would give it back. */
+static int inspect_charge(struct inspect_run *run)
+{
+	int err = hanging_kinds_init(&run->kinds, &run->classes->group, run->out);
+
+	err = err
+		      ?: keepers_find(run->image, &run->inventory, &run->kinds,
+				      run->options->traced, run->out);
+	keeping_release(&run->keeping);
+	return err ?: helps_find(&run->inventory, run->out);
+}
+
 /* Follows pointers, those first that are fields of their blocks' kinds. */
 static int inspect_reach(struct inspect_run *run, struct reach_options how)
 {
 	const struct fields_kinds kinds = {&run->kinds, hanging_kind, run->out->group_count};
-	int err = hanging_kinds_init(&run->kinds, &run->classes->group, run->out);
+	int err = fields_new(run->image, &kinds, &run->fields);
 
-	err = err ?: fields_new(run->image, &kinds, &run->fields);
 	how.is_weak = fields_is_weak;
 	how.weak_ctx = run->fields;
 	return err ?: reach_new(run->image, &how, &run->reach);
@@ -251,6 +266,7 @@ static int inspect_steps(struct inspect_run *run)
 	err = err ?: memory_parts_find(run->image, run->source, run->out);
 	err = err ?: inspect_open_names(run);
 	err = err ?: inspect_group(run);
+	err = err ?: inspect_charge(run);
 	grouped = monotonic_ns();
 	err = err ?: inspect_judge(run);
 	err = err ?: inspect_explain(run);
@@ -291,6 +307,7 @@ int inspect(struct inspect_source *source, const struct inspect_options *options
 	block_classes_free(run.classes);
 	fields_free(run.fields);
 	hanging_kinds_release(&run.kinds);
+	keeping_release(&run.keeping);
 	free(run.inventory.covered);
 	free(run.inventory.seen);
 	reach_free(run.reach);

@@ -55,6 +55,22 @@ const char *group_kind_name(enum group_kind kind)
 	return (unsigned)kind < GROUP_KINDS ? names[kind] : "?";
 }
 
+const char *help_kind_name(enum help_kind kind)
+{
+	static const char *const names[] = {
+		[HELP_MALLOC_TRIM] = "malloc_trim",
+		[HELP_ARENA_MAX] = "arena_max",
+		[HELP_MMAP_THRESHOLD] = "mmap_threshold",
+		[HELP_PURGE] = "purge",
+		[HELP_FLUSH] = "flush",
+		[HELP_RELEASE] = "release_free_memory",
+		[HELP_COLLECT] = "collect",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == HELP_KINDS, "a name for each kind");
+	return (unsigned)kind < HELP_KINDS ? names[kind] : "?";
+}
+
 const char *inspected_group_suppressed(const struct inspected_group *group)
 {
 	/*
@@ -175,6 +191,10 @@ void inspection_free(struct inspection *inspection)
 	for (size_t i = 0; i < inspection->way_count; i++)
 		free(inspection->ways[i].name);
 	findings_free(inspection->findings);
+	for (size_t i = 0; i < inspection->keeper_count; i++)
+		free(inspection->keepers[i].function);
+	free(inspection->keepers);
+	free(inspection->helps);
 	free(inspection->ways);
 	free(inspection->mappings);
 	free(inspection->groups);

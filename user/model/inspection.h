@@ -54,6 +54,14 @@ struct inspected_allocator {
 	uint64_t unbelieved_bytes;
 	uint64_t unbelieved_resident;
 	char why[REASON_MAX]; /* why some is not believed, a clause; "": all is */
+	/*
+	 * What it gives back as one, "slab", and how many of them it has; "": pages, which are not counted. Free
+	 * resident bytes lie in kept_units with blocks in use (kept_resident), or in units that caches alone keep. Of
+	 * untold_resident it is not known, as some of the unit is not believed. The rest is nobody's.
+	 */
+	char unit[12];
+	uint64_t units, kept_units;
+	uint64_t kept_resident, cached_resident, untold_resident;
 };
 
 /* An anonymous mapping that no allocator has. */
@@ -139,6 +147,42 @@ struct inspected_loss {
 	struct inspected_origin origin; /* of the leaders; of inspection.traced */
 };
 
+/* What keeps free memory: blocks of a kind, or of a stack. Each block of a unit has an equal part of it. */
+struct inspected_keeper {
+	size_t allocator; /* whose memory; index */
+	size_t group; /* whose blocks; of blocks of one size one group stands for all. SIZE_MAX: a stack's */
+	uint64_t kept; /* bytes */
+	uint64_t
+		alone; /* of these: in units with no other blocks. That is what goes back with them */
+	uint64_t blocks;
+	size_t with; /* the group that most of what is not alone is shared with; SIZE_MAX: several, or none */
+	uint64_t stack_id;  /* stack.id; of a stack. 0: of blocks from before the attach */
+	char *function;	    /* of that stack, the one that asked; NULL: unknown. Owned */
+	uint64_t oldest_ms; /* age of its oldest block that keeps some; of a stack */
+};
+
+enum help_kind {
+	HELP_MALLOC_TRIM,    /* glibc: malloc_trim(0) */
+	HELP_ARENA_MAX,	     /* glibc: fewer arenas from the start on */
+	HELP_MMAP_THRESHOLD, /* glibc: a threshold that does not rise */
+	HELP_PURGE,	     /* jemalloc */
+	HELP_FLUSH,	     /* jemalloc: of threads' caches, before that */
+	HELP_RELEASE,	     /* tcmalloc: ReleaseFreeMemory() */
+	HELP_COLLECT,	     /* mimalloc: mi_collect(true) */
+	HELP_KINDS,
+};
+
+/* What would give memory back. */
+struct inspected_help {
+	enum help_kind kind;
+	size_t allocator;
+	uint64_t bytes;
+	bool exact;    /* false: at most */
+	uint64_t top;  /* HELP_MALLOC_TRIM, of bytes: of the top */
+	uint64_t left; /* HELP_MALLOC_TRIM: tops of other arenas, which stay */
+	uint64_t mmap_threshold, trim_threshold; /* HELP_MMAP_THRESHOLD */
+};
+
 struct inspection {
 	uint64_t time_ns;    /* CLOCK_REALTIME; for a core its file's time */
 	uint64_t elapsed_ns; /* since the first look */
@@ -166,6 +210,11 @@ struct inspection {
 	size_t loss_count;
 	struct inspected_way *ways; /* holders before what they hold; only the larger ones. Owned */
 	size_t way_count;
+	/* Kinds, then stacks; of each what keeps most first. Owned */
+	struct inspected_keeper *keepers;
+	size_t keeper_count;
+	struct inspected_help *helps; /* by allocator. Owned */
+	size_t help_count;
 	struct findings *findings; /* owned; NULL: they were not looked for */
 	uint64_t tool_bytes;	   /* the tool's own largest resident set meanwhile */
 };
@@ -173,6 +222,7 @@ struct inspection {
 /* "in_use", "slack", …: names for JSON. */
 const char *memory_part_name(enum memory_part part);
 const char *group_kind_name(enum group_kind kind);
+const char *help_kind_name(enum help_kind kind);
 const char *memory_part_text(enum memory_part part); /* for people */
 
 /*

@@ -17,6 +17,8 @@
 #define GROUPS_MAX     100000
 #define MAPPINGS_MAX   10000
 #define WAYS_MAX       100000
+#define KEEPERS_MAX    100000
+#define HELPS_MAX      1000
 
 static const struct field origin_fields[] = {
 	FIELD_NUMBER(1, struct inspected_origin, traced.bytes),
@@ -45,6 +47,12 @@ static const struct field allocator_fields[] = {
 	FIELD_IF_ANY(14, struct inspected_allocator, unbelieved_resident),
 	FIELD_IF_ANY(15, struct inspected_allocator, dirty_resident),
 	FIELD_IF_ANY(16, struct inspected_allocator, muzzy_resident),
+	FIELD_CHARS(17, struct inspected_allocator, unit),
+	FIELD_IF_ANY(18, struct inspected_allocator, units),
+	FIELD_IF_ANY(19, struct inspected_allocator, kept_units),
+	FIELD_IF_ANY(20, struct inspected_allocator, kept_resident),
+	FIELD_IF_ANY(21, struct inspected_allocator, cached_resident),
+	FIELD_IF_ANY(22, struct inspected_allocator, untold_resident),
 	{0},
 };
 
@@ -113,6 +121,37 @@ static const struct field loss_fields[] = {
 	{0},
 };
 
+FIELD_OWN_FUNCTIONS(keeper_group);
+FIELD_OWN_FUNCTIONS(keeper_with);
+FIELD_OWN_FUNCTIONS(help_kind);
+
+static const struct field keeper_fields[] = {
+	FIELD_NUMBER(1, struct inspected_keeper, allocator), /* of one that stands before, from 0 */
+	FIELD_OWN(2, keeper_group), /* likewise, from 1; left out: it is a stack's */
+	FIELD_NUMBER(3, struct inspected_keeper, kept),
+	FIELD_NUMBER(4, struct inspected_keeper, alone),
+	FIELD_NUMBER(5, struct inspected_keeper, blocks),
+	FIELD_OWN(6, keeper_with), /* as 2; left out: several, or none */
+	FIELD_IF_ANY(7, struct inspected_keeper, stack_id),
+	FIELD_TEXT(8, struct inspected_keeper, function),
+	FIELD_IF_ANY(9, struct inspected_keeper, oldest_ms),
+	{0},
+};
+
+static const struct field help_fields[] = {
+	FIELD_OWN(1, help_kind), /* by its name; one that is not known is left out */
+	FIELD_NUMBER(2, struct inspected_help, allocator),
+	FIELD_NUMBER(3, struct inspected_help, bytes),
+	FIELD_FLAG_IF_ANY(4, 0, struct inspected_help, exact),
+	FIELD_IF_ANY(5, struct inspected_help, top),
+	FIELD_IF_ANY(6, struct inspected_help, left),
+	FIELD_IF_ANY(7, struct inspected_help, mmap_threshold),
+	FIELD_IF_ANY(8, struct inspected_help, trim_threshold),
+	{0},
+};
+
+static const struct inspected_keeper no_keeper = {.group = SIZE_MAX, .with = SIZE_MAX};
+static const struct inspected_help no_help = {.kind = HELP_KINDS};
 static const struct inspected_group no_group = {.kind = GROUP_SIZE};
 static const struct inspected_way no_way = {.up = SIZE_MAX};
 static const struct inspected_loss no_loss = {.group = SIZE_MAX};
@@ -164,17 +203,44 @@ const struct field recording_inspection_fields[] = {
 		    &no_loss),
 	FIELD_PARTS(28, struct recorded_inspection, i.ways, i.way_count, way_fields, WAYS_MAX,
 		    &no_way),
+	FIELD_PARTS(29, struct recorded_inspection, i.keepers, i.keeper_count, keeper_fields,
+		    KEEPERS_MAX, &no_keeper),
+	FIELD_PARTS(30, struct recorded_inspection, i.helps, i.help_count, help_fields, HELPS_MAX,
+		    &no_help),
 	{0},
 };
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
+/* An index, from 1 on; SIZE_MAX: left out. */
+static void put_index(struct recording_out *out, unsigned number, size_t index)
+{
+	if (index != SIZE_MAX)
+		wire_uint(&out->chunk.body, number, index + 1);
+}
+
 static int put_way_up(struct recording_out *out, unsigned number, const void *from)
 {
-	const struct inspected_way *way = from;
+	put_index(out, number, ((const struct inspected_way *)from)->up);
+	return 0;
+}
 
-	if (way->up != SIZE_MAX)
-		wire_uint(&out->chunk.body, number, way->up + 1);
+static int put_keeper_group(struct recording_out *out, unsigned number, const void *from)
+{
+	put_index(out, number, ((const struct inspected_keeper *)from)->group);
+	return 0;
+}
+
+static int put_keeper_with(struct recording_out *out, unsigned number, const void *from)
+{
+	put_index(out, number, ((const struct inspected_keeper *)from)->with);
+	return 0;
+}
+
+static int put_help_kind(struct recording_out *out, unsigned number, const void *from)
+{
+	wire_string(&out->chunk.body, number,
+		    help_kind_name(((const struct inspected_help *)from)->kind));
 	return 0;
 }
 
@@ -231,13 +297,44 @@ int recording_put_inspection(struct recording_out *out, const struct inspection 
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
+static void take_index(const struct wire_field *f, size_t *index)
+{
+	if (f->type == WIRE_VARINT)
+		*index = f->number ? f->number - 1 : SIZE_MAX;
+}
+
 static int take_way_up(struct recording_in *in, const struct wire_field *f, void *to)
 {
-	struct inspected_way *way = to;
+	(void)in;
+	take_index(f, &((struct inspected_way *)to)->up);
+	return 0;
+}
+
+static int take_keeper_group(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	(void)in;
+	take_index(f, &((struct inspected_keeper *)to)->group);
+	return 0;
+}
+
+static int take_keeper_with(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	(void)in;
+	take_index(f, &((struct inspected_keeper *)to)->with);
+	return 0;
+}
+
+static int take_help_kind(struct recording_in *in, const struct wire_field *f, void *to)
+{
+	struct inspected_help *help = to;
 
 	(void)in;
-	if (f->type == WIRE_VARINT)
-		way->up = f->number ? f->number - 1 : SIZE_MAX;
+	for (int kind = 0; f->type == WIRE_BYTES && kind < HELP_KINDS; kind++) {
+		const char *name = help_kind_name((enum help_kind)kind);
+
+		if (strlen(name) == wire_left(&f->body) && !memcmp(name, f->body.at, strlen(name)))
+			help->kind = (enum help_kind)kind;
+	}
 	return 0;
 }
 
@@ -348,6 +445,33 @@ static int inspection_take_cmdline(struct recorded_inspection *r)
 	return 0;
 }
 
+/*
+ * Of groups only the first ones are written, and a later version may know other helps: what leads to none
+ * that was read goes.
+ */
+static void inspection_sift_keepers(struct inspection *i)
+{
+	size_t kept = 0, helps = 0;
+
+	for (size_t n = 0; n < i->keeper_count; n++) {
+		struct inspected_keeper *k = &i->keepers[n];
+
+		if (k->allocator >= i->allocator_count ||
+		    (k->group != SIZE_MAX && k->group >= i->group_count)) {
+			free(k->function);
+			continue;
+		}
+		k->with = k->with < i->group_count ? k->with : SIZE_MAX;
+		i->keepers[kept++] = *k;
+	}
+	i->keeper_count = kept;
+	for (size_t n = 0; n < i->help_count; n++) {
+		if (i->helps[n].allocator < i->allocator_count && i->helps[n].kind < HELP_KINDS)
+			i->helps[helps++] = i->helps[n];
+	}
+	i->help_count = helps;
+}
+
 static int inspection_check(struct recording_in *in, struct inspection *i)
 {
 	for (size_t n = 0; n < i->group_count; n++) {
@@ -364,6 +488,7 @@ static int inspection_check(struct recording_in *in, struct inspection *i)
 		if (!way->name || (way->up != SIZE_MAX && way->up >= n))
 			return recording_refuse(in, "what hangs on what cannot be read");
 	}
+	inspection_sift_keepers(i);
 	return 0;
 }
 
