@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sizes of each stack's live blocks (--sizes): read out of the table of blocks when they are asked
- * for, so that the target pays nothing.
+ * The sizes of each stack's live blocks (--sizes). They are read out of the map of blocks only when
+ * somebody asks for them, so the target pays nothing.
  */
 #ifndef MEMLEAKBPF_FIGURES_SIZES_READ_H
 #define MEMLEAKBPF_FIGURES_SIZES_READ_H

@@ -15,8 +15,9 @@
 #include "user/freeze/stop.h"
 
 /*
- * Some 10 us a thread. On a machine that is very busy some are not run for that long, so that they do not stop: it is
- * tried as often as jumps are written, with more patience in the end (user/gate/write.c).
+ * A fault takes some 10 us a thread. On a very busy machine some threads do not run for that long,
+ * so they do not stop. Then it is tried again as often as jumps are written, with more patience in
+ * the end (user/gate/write.c).
  */
 #define FAULTS_PAUSE_NS	     (200 * NS_PER_MS)
 #define FAULTS_LONG_PAUSE_NS NS_PER_S

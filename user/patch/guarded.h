@@ -20,8 +20,9 @@ struct patches;
 void guarded_before_gate(struct patches *patches, struct patched *patched);
 
 /*
- * Whenever a process may have mapped libraries, and it is in the kernel's table: gives it guards, if it can have
- * them now; or, where one has come that would take guarded blocks for its own, turns them off.
+ * To be called whenever a process in the kernel's table may have mapped libraries. Gives the
+ * process guards if it can have them now. Turns its guards off when a library has come that would
+ * take guarded blocks for its own.
  */
 void guarded_look(struct patches *patches, struct patched *patched);
 

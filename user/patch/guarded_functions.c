@@ -111,8 +111,8 @@ static const char *functions_later_name(Elf *elf, const struct guarded_functions
 }
 
 /*
- * It goes to a function that has a guard, or can do without: the one in this object, which comes before all others of that
- * name, as guarded_object_find() knows.
+ * Does the call go to a function that has a guard, or that can do without one? That function is the
+ * one in this object. It comes before all others of that name, as guarded_object_find() knows.
  */
 static bool functions_goes_on(const struct found_function *found, uint64_t offset,
 			      const struct guarded_functions *out)

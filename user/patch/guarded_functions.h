@@ -23,9 +23,14 @@ struct guarded_functions {
 };
 
 /*
- * Of the process whose image this is, up to date; with the operators new, or without: where they return is watched at
- * their own instructions, by none of which a guarded block comes, so without a gate the books would lack it. 0; or
- * -errno with the reason, a clause about the process: it is to have no guards. guarded_functions_free() in any case.
+ * Finds the functions to guard in the process of this image, which is up to date.
+ *
+ * `with_new`: with the operators new. The gate watches their returns. Without a gate probes would
+ * watch them at their own instructions, and no guarded block comes by those: the books would lack
+ * them.
+ *
+ * 0; or -errno with the reason why the process gets no guards, a clause about it.
+ * guarded_functions_free() in any case.
  */
 int guarded_functions_find(const struct image *image, bool with_new, struct guarded_functions *out,
 			   char reason[static REASON_MAX]);
@@ -39,10 +44,10 @@ void guarded_functions_request(const struct guarded_functions *functions,
 			       struct guard_request *request);
 
 /*
- * To be asked whenever image_generation() has changed, before the process can have run much of what it
- * has mapped now: may its blocks still be guarded, which are of `object`, that of its functions? 0;
- * or -errno with the reason: a library has come that has functions of an allocator, and the guards are
- * to be turned off at once: guard_pause().
+ * May the process still have blocks guarded that come from its allocator, `object`? To be asked
+ * whenever image_generation() has changed, before the process can have run much of the new code. 0;
+ * or -errno with the reason: a library with functions of an allocator has come. Then guard_pause()
+ * turns the guards off at once.
  */
 int guarded_functions_check(const struct image *image, const struct object *object,
 			    char reason[static REASON_MAX]);

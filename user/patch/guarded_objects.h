@@ -8,9 +8,10 @@
 #include "user/target/image.h"
 
 /*
- * 0 and *out, the image's; or -errno with the reason, a clause about the process: there are several, or
- * copies of some of its functions, or none that is known. *libc: its C library, likewise; NULL: none that is known. Looks at
- * the symbols of each object that is mapped.
+ * Looks at the symbols of each mapped object for the allocator's. 0 and *out, which is the image's.
+ * Or -errno with the reason, a clause about the process: it has several allocators, copies of some
+ * of its functions, or none that is known. *libc: its C library, likewise; NULL: none that is
+ * known.
  */
 int guarded_object_find(const struct image *image, const struct object **out,
 			const struct object **libc, const struct guard_allocator **allocator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * No probe comes to where a gate's jump stands: the kernel goes on behind the instruction that the
- * file has there, which within a jump is the process's end.
+ * No probe may come to where a gate's jump stands. The kernel goes on behind the instruction that
+ * the file has there. Within a jump that ends the process.
  */
 #ifndef MEMLEAKBPF_PATCH_MAKE_WAY_H
 #define MEMLEAKBPF_PATCH_MAKE_WAY_H
@@ -11,10 +11,14 @@
 #include "user/target/image.h"
 
 /*
- * Before the set's probes are put into the process whose image this is: jumps that a gate has left
- * which nobody uses go. 0, or -errno with the reason, not logged: -EBUSY, another tool's gate is
- * there; -EEXIST, guards are, whose blocks a probe behind a function's first byte would not see
- * (probe_set_use_entries()); -EACCES, whether there is one cannot be told; -ESRCH.
+ * To be called before the set's probes are put into the process of this image. Removes jumps that a
+ * gate has left and nobody uses. 0, or -errno with the reason, not logged:
+ *
+ * - -EBUSY: another tool's gate is there
+ * - -EEXIST: guards are there. A probe behind a function's first byte would not see their blocks
+ *   (probe_set_use_entries())
+ * - -EACCES: nobody can tell whether a gate is there
+ * - -ESRCH: the process is gone
  */
 int make_way_in(const struct image *image, const struct probe_set *set,
 		char reason[static REASON_MAX]);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two memleakbpf at one process. What one of them has put there it has locked (user/gate/owner.h); but between a look at
- * the functions and a jump, or a probe, that comes to them are milliseconds, in which the other one must put nothing
- * there: a probe within a jump would be the process's end. And only one can hold a thread of it. So they come and go one
- * after the other: whose turn it is has a lock on the process's /proc/PID/maps, which nobody can open who may not look at
- * its memory, and which the kernel ends with a tool that is killed. Tools with different mounts of /proc do not see each
- * other's.
+ * Two tools at one process take turns. What a tool has put into the process is locked
+ * (user/gate/owner.h). But some milliseconds pass between its look at a function and the jump or
+ * probe that it puts there. Meanwhile another tool must put nothing there: a probe inside a jump
+ * ends the process. Also only one tool can hold a thread of the process.
+ *
+ * The tool whose turn it is has a lock on the process's /proc/PID/maps. Only who may look at the
+ * process's memory can open that file. The kernel takes the lock from a tool that is killed. Tools
+ * with different mounts of /proc do not see each other's locks.
  */
 #ifndef MEMLEAKBPF_PATCH_TURN_H
 #define MEMLEAKBPF_PATCH_TURN_H
@@ -22,16 +24,20 @@ struct patches;
 #define TURN _cleanup_close_ __attribute__((__unused__)) int
 
 /*
- * Waits while it is another tool's, some seconds at most, for the process itself might hold the lock; once one has been
- * waited for in vain nobody is any more. The descriptor, to be closed, by which it ends; -1: it could not be had. Not to
- * be asked for while one has it.
+ * Waits while it is another tool's turn, for some seconds at most, since the process itself might
+ * hold the lock. After one wait in vain no other process is waited for. Returns the descriptor to
+ * close at the end of the turn, or -1 without one. Not to be called during one's own turn.
  */
 int turn_begin(struct patches *patches, const struct patched *patched);
 
 /*
- * What another tool has there may be about to go: its probes do so some milliseconds after it. Or it has just come, and
- * the next try says so. Pauses, and true: try again what has failed with err; false: not with that, not with a process
- * that waits for us, or not any more after `until`, turn_patience() of before.
+ * Another tool's code in the process may be about to go: its probes go some milliseconds after it.
+ * Or that code has just come, and the next try says so. Pauses and returns true when what has
+ * failed with err is worth another try. Returns false
+ *
+ * - for any other error
+ * - for a process that waits for us
+ * - after `until`, an earlier turn_patience()
  */
 uint64_t turn_patience(void);
 bool turn_again(const struct patched *patched, int err, uint64_t until);

@@ -76,8 +76,8 @@ void scopes_add_stack(struct scopes *scopes, struct snapshot *snapshot, struct s
 		      uint32_t node);
 
 /*
- * What the kernel side's id of a stack is in the snapshot that is being read: of the same frames in
- * the same scopes the same in every process, and in every run. node 0: the id itself.
+ * The id that a stack has in the snapshot that is being read, made from the kernel side's id. Equal
+ * frames in equal scopes have the same id in every process and in every run. node 0: the id itself.
  */
 uint64_t scopes_mixed_id(const struct scopes *scopes, uint64_t id, uint32_t node);
 

@@ -26,8 +26,9 @@ struct scopes {
 };
 
 /*
- * Of each --scope that is a line, where the object's functions begin that are meant: *out, so many as
- * there are options (free()); NULL: none is. 0 or -ENOMEM.
+ * For each --scope that names a line: where the functions of the object begin that have code of
+ * that line. *out has as many entries as there are options (free()); NULL: there are none. 0 or
+ * -ENOMEM.
  */
 int scopes_find_lines(const struct scopes *scopes, struct object *object,
 		      struct debug_places **out);

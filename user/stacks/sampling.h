@@ -11,8 +11,8 @@ void sampling_tables(struct sample_tables *tables);
 /* The standard error, in bytes, of a sum whose variance counter this is. */
 double sampling_error(int64_t variance, uint64_t sample_bytes);
 /*
- * The same where each sample was counted as the bytes between samples, `every` in the mean: then
- * the variance of a sum is, without bias, the sum times that.
+ * The same where each sample counts as the bytes since the last one, `every` on average. The
+ * variance of a sum is then, without bias, the sum times `every`.
  */
 double sampling_error_weighed(uint64_t bytes, uint64_t every);
 

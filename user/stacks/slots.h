@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's arrays, mapped: a slot for each stack of each target, one behind them for each
- * target's allocations that have no stack (bpf/stack.h), and the targets' statistics.
+ * The kernel's arrays, mapped. Each stack of each target has a slot. Behind these each target has
+ * one for its allocations without a stack (bpf/stack.h). Each target has a row of statistics.
  */
 #ifndef MEMLEAKBPF_STACKS_SLOTS_H
 #define MEMLEAKBPF_STACKS_SLOTS_H

@@ -14,8 +14,9 @@
 struct stack_place {
 	struct location location;
 	/*
-	 * of runtime_host.keep(): what a runtime calls this frame; it is not looked up by its
-	 * address, but where that is one of code without a file which a perf map names. NULL: by location
+	 * of runtime_host.keep(): what a runtime calls this frame. The address is still looked up
+	 * where it is in code without a file that a perf map names. NULL: the frame is named by its
+	 * location
 	 */
 	const struct frame *frame;
 };
@@ -31,8 +32,8 @@ struct stack_draft {
 };
 
 /*
- * The id of a stack with frames that runtimes have named: over what it is shown as, for what is left out tells no two stacks from
- * each other. Never 0.
+ * The id of a stack with frames that runtimes have named. It is made from the frames that are
+ * shown, since frames that are left out do not tell two stacks apart. Never 0.
  */
 uint64_t stack_places_id(const struct stack_place *places, size_t count, uint8_t end);
 

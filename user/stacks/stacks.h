@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The frames of each stack, as they arrived from the kernel and already independent of the
- * process's mappings: addresses, which are named on demand, and what a runtime has named itself.
+ * The frames of each stack, as they came from the kernel: addresses, which are named on demand, and
+ * frames that a runtime has named itself. They do not depend on the process's mappings any more.
  */
 #ifndef MEMLEAKBPF_STACKS_STACKS_H
 #define MEMLEAKBPF_STACKS_STACKS_H
@@ -52,9 +52,9 @@ bool stack_table_finish(struct stack_table *table, uint32_t target_id, uint64_t 
 			uint64_t stack_id, uint8_t end);
 
 /*
- * A frame that a runtime gives by name (frame_managed()), for stack_place.frame: a copy, one for equal
- * ones, whose strings are cut and cleaned as symbols are. It is there until the target is removed. NULL
- * when out of memory.
+ * Keeps a copy of a frame that a runtime gives by name (frame_managed()), for stack_place.frame.
+ * Equal frames share one copy. Its strings are cut and cleaned as symbols are. It lives until the
+ * target is removed. NULL when out of memory.
  */
 const struct frame *stack_table_keep_frame(struct stack_table *table, uint32_t target_id,
 					   const struct frame *frame);

@@ -42,11 +42,15 @@ const struct alloc_fn *alloc_table(size_t *count);
 enum alloc_family alloc_fn_family(const struct alloc_fn *fn);
 
 /*
- * Parses the value of --alloc-fn, "NAME:SIZEARG[:COUNTARG][:out=N[:ok=RESULT]]", of --realloc-fn,
- * "NAME:PTRARG:SIZEARG[:COUNTARG]", and of --free-fn, "NAME:PTRARG". Argument numbers are 1 to 6.
- * `out` is the argument through which the function stores the block, `ok` the result of a call that
- * has done so (0 if it is left out). The name is copied into storage that fn->name owns from then
- * on (free it with alloc_fn_release). -EINVAL (not logged) when it does not parse.
+ * Parse the values of three options. -EINVAL (not logged) when one does not parse.
+ *
+ * - --alloc-fn: "NAME:SIZEARG[:COUNTARG][:out=N[:ok=RESULT]]"
+ * - --realloc-fn: "NAME:PTRARG:SIZEARG[:COUNTARG]"
+ * - --free-fn: "NAME:PTRARG"
+ *
+ * Argument numbers are 1 to 6. `out` is the argument through which the function stores the block.
+ * `ok` is the result of a call that has stored one, 0 if it is left out. The name is copied into
+ * storage that fn->name owns (free it with alloc_fn_release()).
  */
 int alloc_fn_parse_alloc(const char *text, struct alloc_fn *fn);
 int alloc_fn_parse_realloc(const char *text, struct alloc_fn *fn);

@@ -45,10 +45,10 @@ void image_free(struct image *image);
 void image_forget_root(struct image *image);
 
 /*
- * Adds one executable mapping (from an MMAP2 record); what it overlaps is cut away. When the
- * process is dead already, the object is looked up in the cache and then by path under the root
- * directory that the image has open. 0, -ENOMEM, or the object's error, in which case the range is
- * kept without an object.
+ * Adds one executable mapping (from an MMAP2 record), and cuts away what it overlaps. If the
+ * process is dead already, the object is looked up in the cache. After that it is looked up by path
+ * under the root directory that the image has open. 0, -ENOMEM, or the object's error: then the
+ * range is kept without an object.
  */
 int image_add(struct image *image, const struct mapping *m);
 
@@ -59,9 +59,9 @@ int image_add(struct image *image, const struct mapping *m);
 int image_refresh(struct image *image);
 
 /*
- * Reads /proc/PID/maps again and adds what is missing. What is known stays: the stacks that are
- * still to be looked up are older than what is read here, and another file may be in the place by
- * now. -ESRCH when the process is gone.
+ * Reads /proc/PID/maps again and adds what is missing. Known ranges stay. Stacks that are still to
+ * be looked up are older than what is read here, and another file may be in the place by now.
+ * -ESRCH when the process is gone.
  */
 int image_fill(struct image *image);
 

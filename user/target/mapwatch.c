@@ -453,9 +453,10 @@ int mapwatch_drain(struct mapwatch *watch)
 	}
 	forget_hung_up(watch);
 	/*
-	 * A record that a process caused after `start` may be seen while an earlier one of its, on
-	 * a CPU whose ring has been read already, is not: those wait for the next round. All
-	 * earlier ones are in the rings, for mapping takes a lock of the process.
+	 * A record that a process caused after `start` may be seen before an earlier one of that
+	 * process. The CPU of the earlier one has had its ring read already. Such records wait for
+	 * the next round. By then all earlier ones are in the rings, since mapping takes a lock of
+	 * the process.
 	 */
 	for (int round = 0; round < 4 && !err; round++) {
 		start = monotonic_ns();

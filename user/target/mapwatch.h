@@ -15,9 +15,9 @@
 #include "user/process/maps.h"
 
 /*
- * One record wakes the reader, so that a dlopened allocator is seen at once. On a machine that
- * starts programs all the time that would be thousands of wake-ups a second: records closer
- * together than this are waited for by a timer instead.
+ * One record wakes the reader, so a dlopened allocator is seen at once. On a machine that starts
+ * programs all the time that would be thousands of wake-ups a second. So a timer waits for records
+ * that are closer together than this.
  */
 #define MAPWATCH_QUIET_NS (10 * NS_PER_MS)
 

@@ -263,9 +263,11 @@ static bool is_provider(const struct search *s)
 }
 
 /*
- * Found, but to get no probe: a file's private function when there is a public one of that name,
- * C++ operators that call malloc in another object, and the table's functions in an object that has
- * no complete allocator.
+ * Found, but gets no probe:
+ *
+ * - a file's private function, when a public one has that name
+ * - C++ operators that call malloc in another object
+ * - the table's functions in an object that has no complete allocator
  */
 static bool provider_unwanted(const struct search *s, const struct candidate *c, bool has_malloc,
 			      bool has_both)

@@ -62,13 +62,17 @@ struct provider {
 };
 
 /*
- * Looks for the allocator table's functions in an object: .dynsym first, .symtab when the object is
- * an executable without malloc in .dynsym (static or statically linked), .gnu_debugdata and
- * separate debug files not needed. GNU IFUNC symbols and symbols without code are skipped.
- * Libraries that merely import malloc, and wrappers like the dynamic loader's own malloc (ld.so),
- * are no providers. An object is a provider when it defines an allocating function AND a freeing
- * one (custom functions and -O need only one). 0 and *out (to be freed with provider_free), -ENOENT
- * when it provides nothing, or -errno for a damaged file (logged at debug).
+ * Looks in an object for the functions of the allocator table. It reads .dynsym first, and .symtab
+ * when the object is an executable without malloc in .dynsym (static or statically linked).
+ * .gnu_debugdata and separate debug files are not needed. GNU IFUNC symbols and symbols without
+ * code are skipped.
+ *
+ * Libraries that merely import malloc are no providers, nor are wrappers like the dynamic loader's
+ * own malloc (ld.so). A provider defines an allocating function AND a freeing one. With custom
+ * functions and -O one is enough.
+ *
+ * 0 and *out (to be freed with provider_free()), -ENOENT when it provides nothing, or -errno for a
+ * damaged file (logged at debug).
  */
 int provider_find(struct object *object, const struct provider_options *options,
 		  struct provider **out);

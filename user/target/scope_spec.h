@@ -19,10 +19,15 @@ struct scope_spec {
 };
 
 /*
- * Parses "[OBJECT:]FUNC[#TAG]" or "FILE:LINE[#TAG]" with TAG one of tid, argN[:TYPE] (N 1 to 6), or
- * the kernel's notation for what an argument leads to, "+OFFS(argN)[:TYPE]", nested up to
- * SCOPE_STEPS times; TYPE is int, hex, str, or the kernel's s8 to s64, u8 to u64, x8 to x64. 0,
- * -EINVAL (not logged) or -ENOMEM; nothing to release then.
+ * Parses "[OBJECT:]FUNC[#TAG]" or "FILE:LINE[#TAG]". 0; -EINVAL (not logged) or -ENOMEM, then there
+ * is nothing to release. TAG is one of
+ *
+ * - tid
+ * - argN[:TYPE], N from 1 to 6
+ * - "+OFFS(argN)[:TYPE]", the kernel's notation for what an argument leads to, nested up to
+ *   SCOPE_STEPS times
+ *
+ * TYPE is int, hex, str, or the kernel's s8 to s64, u8 to u64, x8 to x64.
  */
 int scope_spec_parse(const char *text, struct scope_spec *out);
 void scope_spec_release(struct scope_spec *spec);

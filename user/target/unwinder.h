@@ -18,9 +18,9 @@ struct provider;
 int unwinder_find(struct object *object, struct provider **out);
 
 /*
- * Likewise C++'s operators new and delete, which in libstdc++ are built on malloc and free; the
- * rows are the allocator table's, and the provider is `named`. Not for objects whose own allocator
- * has them.
+ * Finds C++'s operators new and delete, which in libstdc++ are built on malloc and free. The rows
+ * are those of the allocator table, and the provider is `named`. Not for objects whose own
+ * allocator has the operators.
  */
 int operators_find(struct object *object, struct provider **out);
 

@@ -12,9 +12,12 @@
 #include "bpf/usdt_abi.h"
 
 /*
- * Fills in the first `count` arguments; what follows them is not looked at. 0; -ENODATA when there
- * are fewer, -ENOTSUP when one of them is something else than an integer in a register, in memory
- * that registers point to, or a constant. Nothing is logged.
+ * Fills in the first `count` arguments, and does not look at the others. Nothing is logged.
+ *
+ * - 0: all are there
+ * - -ENODATA: there are fewer
+ * - -ENOTSUP: an argument is no integer in a register, no integer in memory that registers point
+ *   to, and no constant
  */
 int usdt_args_parse(const char *text, struct usdt_arg *args, size_t count);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Notes of USDT probes: SystemTap's wiki, UserSpaceProbeImplementation. Each has the probe's place,
- * where .stapsdt.base was when it was linked (prelink moves both), the place of its semaphore, and
- * three strings: provider, name, arguments.
+ * Notes of USDT probes, by SystemTap's wiki, UserSpaceProbeImplementation. Each note has the place
+ * of the probe, the address that .stapsdt.base had at linking (prelink moves both), and the place
+ * of the semaphore. Three strings follow: provider, name, arguments.
  */
 #include "user/target/usdt_notes.h"
 

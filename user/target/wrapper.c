@@ -14,8 +14,8 @@
 #include "user/target/provider_options.h"
 
 /*
- * An allocator's function of its own, with a fast path beside the call, is longer than this;
- * libstdc++'s and jemalloc's wrappers measure 5 to 81 bytes.
+ * An allocator's own function, with a fast path beside the call, is longer than this. The wrappers
+ * of libstdc++ and jemalloc measure 5 to 81 bytes.
  */
 #define MAX_WRAPPER_BYTES 96
 
@@ -40,9 +40,9 @@ static size_t wrapper_read_code(const struct object *object, uint64_t vaddr, uin
 #if defined(__x86_64__)
 
 /*
- * A possible target of a direct call or jump whose encoding begins at code[at]. Bytes in the middle
- * of other instructions are looked at too: that a wrong one names a function of the provider
- * exactly is out of the question.
+ * Does a direct call or jump begin at code[at], and where does it go? The search also looks amid
+ * other instructions. No harm comes of that: a wrong address does not hit the beginning of a
+ * provider's function.
  */
 static bool branch_at(const uint8_t *code, size_t len, uint64_t vaddr, size_t at, uint64_t *target)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tells which allocator functions only hand on to another one (operator delete jumping to free):
- * where both carry a probe, one block is freed twice, and the second time as an unknown one.
+ * Tells which allocator functions only hand on to another one (operator delete jumping to free). If
+ * both carried a probe, one block would be freed twice, the second time as an unknown one.
  */
 #ifndef MEMLEAKBPF_TARGET_WRAPPER_H
 #define MEMLEAKBPF_TARGET_WRAPPER_H
@@ -14,9 +14,9 @@ struct provider_fn;
 struct provider_options;
 
 /*
- * Removes from the provider the C++ operators and freeing functions that are short and directly
- * call or jump to another function of the provider of the same kind, be it through the object's own
- * PLT. The user's own functions stay. What cannot be read stays too.
+ * Removes short C++ operators and freeing functions from the provider that call or jump to another
+ * of its functions of the same kind. The call is direct or by the object's own PLT. The user's own
+ * functions stay, and so do functions that cannot be read.
  */
 void wrapper_remove(struct provider *provider, Elf *elf, const struct provider_options *options);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A target's anchor: the thread by whose memory the kernel finds the target when it puts in the
- * probes of links that are for one process. It is the main thread until that ends before the others
- * (pthread_exit() in main); then another thread takes its place, until that ends, and so on
- * (user/probe/keeper.h). Private to user/trace.
+ * A target's anchor is the thread by whose memory the kernel finds the target. The kernel does so
+ * when it puts in the probes of links that are for one process. At first the anchor is the main
+ * thread. When an anchor ends before the others (pthread_exit() in main), another thread takes its
+ * place (user/probe/keeper.h). Private to user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_ANCHOR_H
 #define MEMLEAKBPF_TRACE_ANCHOR_H

@@ -16,9 +16,9 @@
 #include "user/trace/target.h"
 
 /*
- * A trap and the way back, without the program: 530 ns for an emulated instruction on the machine
- * of docs/performance.md, and rather more than less, since what the target loses in its caches
- * nobody counts.
+ * A trap and the way back, without the program. An emulated instruction takes 530 ns on the machine
+ * of docs/performance.md. The number is higher than that, since nobody counts what the target loses
+ * in its caches.
  */
 #define TRAP_NS 700
 
@@ -27,17 +27,17 @@
 
 int trace_cost_start(struct trace *trace)
 {
-	if (trace->stats_fd >= 0)
+	if (trace->fds.stats >= 0)
 		return 0;
-	trace->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (trace->stats_fd < 0)
+	trace->fds.stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (trace->fds.stats < 0)
 		return log_errno(errno, "cannot have the kernel count the probes' run time");
 	return 0;
 }
 
 bool trace_cost_counts(const struct trace *trace)
 {
-	return trace->stats_fd >= 0;
+	return trace->fds.stats >= 0;
 }
 
 static int cost_add_program(int fd, uint64_t hit_ns, struct trace_cost *sum)

@@ -73,8 +73,8 @@ static void event_queue_add(struct event_queue *queue, struct queued_event event
 }
 
 /*
- * At once, whatever waits in the queue before it: the process does nothing else until then, and
- * other processes that end may do so at the same time.
+ * Holds the process at once, whatever waits in the queue before it. The process does nothing else
+ * until then, and other processes may end at the same time.
  */
 static struct stop *event_queue_hold(const struct process_event *event)
 {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel tells: process events and new stacks from the ring buffer, stacks to be finished
- * from theirs, new mappings from the perf side-band; merged by time. Every record that a process
- * caused before a stack is in one of the buffers when the stack is, so that a stack can be looked up
- * in the mappings of its moment. Private to user/trace.
+ * All that the kernel tells, merged by time:
+ *
+ * - process events and new stacks, from the ring buffer
+ * - stacks to be finished, from a ring buffer of their own
+ * - new mappings, from the perf side-band
+ *
+ * Every record that a process caused before a stack is in one of the buffers when the stack is. So
+ * a stack can be looked up in the mappings of its moment. Private to user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_EVENT_QUEUE_H
 #define MEMLEAKBPF_TRACE_EVENT_QUEUE_H
@@ -46,8 +50,8 @@ struct queued_event {
 };
 
 /*
- * Opens the buffers of these maps, and starts to watch mappings: of processes for which `followed`
- * is true, or that an event in the queue is about. 0 or -errno, logged.
+ * Opens the buffers of these maps, and starts to watch mappings. Mappings count of processes for
+ * which `followed` is true, and of those that an event in the queue is about. 0 or -errno, logged.
  */
 int event_queue_new(int events_fd, int copies_fd, bool (*followed)(void *ctx, pid_t pid), void *ctx,
 		    struct event_queue **out);
@@ -61,10 +65,9 @@ void event_queue_fds(const struct event_queue *queue, int fds[static EVENT_QUEUE
 int event_queue_fill(struct event_queue *queue);
 
 /*
- * Takes in what has come until now of a target that has just been registered, and leaves out what
- * was mapped before since_ns, when we began to look at it: /proc had that. 1 when it became another
- * program meanwhile, of which no event says so as the kernel did not know the target yet; 0, or
- * -errno.
+ * A target has just been registered. Takes in what has come of it until now. Leaves out mappings
+ * from before since_ns, when we began to look at it: /proc had them. 0, or -errno. 1 when it became
+ * another program meanwhile: no event says so, since the kernel did not know the target yet.
  */
 int event_queue_settle(struct event_queue *queue, pid_t pid, uint32_t target_id, uint64_t since_ns);
 

@@ -68,9 +68,9 @@ static bool event_is_in_function(const struct probe_set *set, uint64_t offset)
 }
 
 /*
- * An allocator that is built on another one (an LD_PRELOADed malloc that adds a header): with probes
- * the inner call is known to be inside of the outer one. Gates of two allocators do not know of each
- * other: then the stack tells.
+ * Is the stack one of an allocator that is built on another one (an LD_PRELOADed malloc that adds a
+ * header)? Probes know that the inner call is inside of the outer one. Gates of two allocators do
+ * not know of each other: then the stack tells.
  */
 static bool event_is_nested(const struct trace *trace, const struct target *target,
 			    const struct location *locations, size_t count)
@@ -90,8 +90,9 @@ static bool event_is_nested(const struct trace *trace, const struct target *targ
 }
 
 /*
- * Guards' stubs may have been called by a gate's, which is nobody's function: it is left out, so that the stack is the
- * same as where they have been jumped to. How many are left, whose addresses are in `frames`.
+ * Removes a gate's stub from the frames, which may have called a guard's stub and is nobody's
+ * function. So the stack is the same as where functions jump to the guard. Returns how many frames
+ * are left, whose addresses are in `frames`.
  */
 static size_t event_drop_gate(const struct target *target, struct location *locations,
 			      uint64_t *frames, size_t count)

@@ -189,7 +189,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	}
 	target = target_new(trace, event->header.target_id, (pid_t)event->pid);
 	if (!target) {
-		trace->events_unhandled = true;
+		trace->seen.unhandled = true;
 		event_drop_inheritance(trace, &left);
 		return;
 	}
@@ -206,7 +206,7 @@ static void event_handle_exec(struct trace *trace, const struct process_event *e
 	target->attachments = left.attachments;
 	target->image = left.image ? left.image : image_new_empty(target->pid, trace->objects);
 	if (!target->image) {
-		trace->events_unhandled = true;
+		trace->seen.unhandled = true;
 		target_unlink(trace, target);
 		target_free(trace, target);
 		return;
@@ -348,12 +348,12 @@ static void events_reread_after_loss(struct trace *trace)
 	uint64_t lost = event_queue_maps_lost(trace->queue);
 	struct target *target, *next;
 
-	if (lost == trace->maps_lost)
+	if (lost == trace->seen.maps_lost)
 		return;
 	if (!event_queue_maps_refused(trace->queue))
 		log_debug("%llu records of new mappings were lost; reading /proc instead",
-			  (unsigned long long)(lost - trace->maps_lost));
-	trace->maps_lost = lost;
+			  (unsigned long long)(lost - trace->seen.maps_lost));
+	trace->seen.maps_lost = lost;
 	HASH_ITER (hh, trace->targets, target, next) {
 		uint64_t now = monotonic_ns();
 
@@ -375,7 +375,7 @@ static int events_take_in(struct trace *trace, size_t *count)
 	err = event_queue_fill(trace->queue);
 	if (err)
 		return err;
-	if (trace->events_unhandled)
+	if (trace->seen.unhandled)
 		return log_errno(ENOMEM, "cannot take in the kernel's events");
 	events_reread_after_loss(trace);
 	/* Handlers may wake the kernel to send more, which the next call takes in. */

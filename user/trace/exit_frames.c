@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a thread that ends its process still holds. It stands in _exit, below it are the frames of
- * exit() and of what calls main, and in their slots that nobody has written to lies what main left
- * there: a lost block's address as well as any. Compilers leave such slots in every function, but
- * here nothing of the program comes after, and these functions keep no block of it: what their
- * frames hold is nothing, but for the registers that they have saved for their callers. main's own
- * frame, if it is main that called exit(), is none of theirs.
+ * What a thread that ends its process still holds. The thread stands in _exit. Below are the frames
+ * of exit() and of main's caller. In the slots that these frames never wrote to lies what main left
+ * there, the address of a lost block as well as any.
  *
- * Only where they are told by their object: a static program's are not.
+ * Compilers leave such slots in every function. But here nothing of the program comes after, and
+ * these functions keep no block of it. So their frames hold nothing, except the registers that they
+ * save for their callers. main's own frame is not one of theirs, if main itself called exit().
+ *
+ * Only the frames of a shared C library are told by their object. Those of a static program are
+ * not.
  */
 #include "user/trace/exit_frames.h"
 

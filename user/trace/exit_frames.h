@@ -6,10 +6,10 @@
 #include "user/trace/target.h"
 
 /*
- * Of a process that is held at its end, `tid` being the thread that stands in _exit: marks as dead
- * what the C library's own frames there do not hold for their callers, and forgets the thread's
- * registers that hold nothing. Before heap_image_finish(). 0 or -ENOMEM; where it is not certain
- * nothing is marked.
+ * For a process that is held at its end by the thread `tid`, which stands in _exit. Marks the
+ * memory of the C library's own frames there as dead, except what they keep for their callers.
+ * Forgets the thread's registers that hold nothing. Marks nothing where that is not certain. To be
+ * called before heap_image_finish(). 0 or -ENOMEM.
  */
 int exit_frames_leave_out(struct trace *trace, struct target *target, pid_t tid,
 			  struct heap_image *image);

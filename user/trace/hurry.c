@@ -32,19 +32,20 @@ void hurry_choose(struct trace *trace, const struct queued_event *events, size_t
 		hurry = hurry_for(&events[i]);
 	/* One that is held may bring the next, and be held while we are at what others have told. */
 	if (hurry)
-		trace->held_ns = monotonic_ns();
-	hurry |= trace->hurrying && monotonic_ns() - trace->held_ns < HURRY_ON_NS;
-	if (hurry == trace->hurrying)
+		trace->hurry.held_ns = monotonic_ns();
+	hurry |= trace->hurry.on && monotonic_ns() - trace->hurry.held_ns < HURRY_ON_NS;
+	if (hurry == trace->hurry.on)
 		return;
 	if (hurry)
-		trace->usual_nice = getpriority(PRIO_PROCESS, 0);
-	if (!setpriority(PRIO_PROCESS, 0, hurry ? PRIO_MIN : trace->usual_nice))
-		trace->hurrying = hurry;
+		trace->hurry.usual_nice = getpriority(PRIO_PROCESS, 0);
+	if (!setpriority(PRIO_PROCESS, 0, hurry ? PRIO_MIN : trace->hurry.usual_nice))
+		trace->hurry.on = hurry;
 }
 
 /*
- * All that happened before the next event has been handled: who waits for no more than that goes on, and need not wait, where
- * many are held on a busy machine, until all of them have been seen to. With gates and guards it does (target_patches_look()).
+ * All that happened before the next event has been handled. So processes that wait for no more than
+ * that go on now. On a busy machine many are held, and need not wait until all have been seen to.
+ * With gates and guards they do wait (target_patches_look()).
  */
 void hurry_answer_until(struct trace *trace, const struct queued_event *next)
 {

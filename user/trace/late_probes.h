@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocators whose probes came late: user space learns that a target has mapped one from a record of
- * the kernel, and takes some milliseconds to put probes in. Where the target's dynamic loader waits
- * for that (bpf/loaded.bpf.c) nothing is missed; else that is counted, as LOST_LATE_PROBES, and
- * said. Private to user/trace.
+ * Allocators whose probes came late. User space learns from a record of the kernel that a target
+ * has mapped an allocator, and takes some milliseconds to put probes in. Nothing is missed where
+ * the target's dynamic loader waits meanwhile (bpf/loaded.bpf.c). Elsewhere it is counted as
+ * LOST_LATE_PROBES, and said. Private to user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_LATE_PROBES_H
 #define MEMLEAKBPF_TRACE_LATE_PROBES_H

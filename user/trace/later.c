@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The object is opened once more for that, from the same bytes: each of its maps is the first one's, those of constants and
- * of global variables included, and only the programs that are wanted are loaded.
+ * For later programs the object is opened once more, from the same bytes. It shares every map with
+ * the first one, those of constants and global variables included. Only the wanted programs are
+ * loaded.
  */
 #include "user/trace/later.h"
 
@@ -42,8 +43,8 @@ int later_fd(const struct trace *trace, const struct bpf_program *program)
 }
 
 /*
- * A map that was not made, of what this trace does not do, is not made now either: but those that only the programs
- * have that follow runtimes.
+ * A map that was not made, since this trace does not need it, is not made now either. Only the maps
+ * of the programs that follow runtimes are.
  */
 static int later_share_maps(const struct trace *trace, struct memleakbpf *again)
 {

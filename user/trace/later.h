@@ -18,9 +18,9 @@ int later_load(void *trace, const struct bpf_program *program);
 int later_fd(const struct trace *trace, const struct bpf_program *program);
 
 /*
- * Before a target is entered in the rows of a runtime (TARGET_PYTHON and the like): the programs that
- * follow runtimes are loaded now, once, and the usual ones go on in them (bpf/managed.h). 0; or -errno
- * where the kernel refuses them, which is logged once: no target may be entered then.
+ * To be called before a target is entered in the rows of a runtime (TARGET_PYTHON and the like).
+ * Loads the programs that follow runtimes, once. The usual programs go on in them (bpf/managed.h).
+ * 0; or -errno where the kernel refuses them, which is logged once. Then no target may be entered.
  */
 int later_runtimes(struct trace *trace, uint32_t runtime);
 

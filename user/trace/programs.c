@@ -94,8 +94,9 @@ static void programs_replace(struct bpf_program **used, struct bpf_program *prog
 }
 
 /*
- * After those for figures and scopes. Frees that are checked have a program of their own; and where
- * what knows runtimes cannot come later it is loaded in the place of the usual programs.
+ * To be called after the programs for figures and scopes are chosen. Frees that are checked have a
+ * program of their own. Where programs that know runtimes cannot come later, they are loaded in
+ * place of the usual ones.
  */
 static void programs_choose_managed(struct memleakbpf *skel, const struct trace_options *options,
 				    struct attach_programs *out)

@@ -15,7 +15,7 @@ struct read_memory {
 };
 
 /*
- * glibc keeps freed blocks in [heap] and in the heaps of its arenas, and nowhere else: it unmaps a
+ * glibc keeps freed blocks in [heap] and in the heaps of its arenas, and nowhere else. It unmaps a
  * freed block that had a mapping of its own. Other allocators keep such mappings.
  */
 static bool read_memory_is_glibc(void *ctx)

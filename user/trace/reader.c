@@ -30,8 +30,8 @@
 /* About 150 ns a block: 40 ms. */
 #define AGES_MAX_BLOCKS 262144
 /*
- * Between two walks, in durations of a walk; meanwhile, for a second at most, the last one counts, which was over
- * the blocks of all targets: those of a round of reports have one.
+ * The rest between two walks, in durations of a walk. Meanwhile the last walk counts, for a second
+ * at most. It was over the blocks of all targets, so one walk serves a round of reports.
  */
 #define AGES_REST 20
 /* The same, where they may be older. */
@@ -268,9 +268,11 @@ static struct module_maps *reader_copy_maps(const struct image *image)
 }
 
 /*
- * A report reads stacks, not allocations: a walk that would take longer than all the rest, or that
- * would take more than a twentieth of our time (many children that end one after the other), is
- * made only when --older asks for it.
+ * A report reads stacks, not allocations. Two kinds of walks are made only for --older:
+ *
+ * - walks that take longer than all the rest
+ * - walks that take more than a twentieth of our time, as for many children that end one after the
+ *   other
  */
 static enum reader_ages reader_choose_ages(const struct trace *trace, uint64_t now)
 {

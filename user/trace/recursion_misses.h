@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events that the kernel kept from our programs. A program on a tracepoint is passed over when it
- * is met on a processor where an earlier run of it has not ended (kernel/trace/bpf_trace.c,
- * __bpf_trace_run(), since 5.12): where these programs can be preempted, that another task forks
- * meanwhile is enough. The kernel counts such misses per program: recursion_misses of `bpftool
- * prog`. Programs on uprobes are never passed over from 6.0 on.
+ * Events that the kernel kept from our programs. While a run of a program on a tracepoint has not
+ * ended, the kernel passes over further ones on the same processor. It does so since 5.12:
+ * kernel/trace/bpf_trace.c, __bpf_trace_run(). Where these programs can be preempted, a fork of
+ * another task meanwhile is enough. The kernel counts such misses per program: recursion_misses of
+ * `bpftool prog`. From 6.0 on it never passes over programs on uprobes.
  */
 #ifndef MEMLEAKBPF_TRACE_RECURSION_MISSES_H
 #define MEMLEAKBPF_TRACE_RECURSION_MISSES_H

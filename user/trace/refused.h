@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What of the BPF object a kernel may refuse: one table says of each program, and of each map that
- * not every kernel has, what it is for, and what is done without it. Private to user/trace, and its
- * tests.
+ * The parts of the BPF object that a kernel may refuse. One table has a row for each program, and
+ * for each map that some kernels lack. A row says what the part is for, and what is done without
+ * it. Private to user/trace, and its tests.
  */
 #ifndef MEMLEAKBPF_TRACE_REFUSED_H
 #define MEMLEAKBPF_TRACE_REFUSED_H
@@ -50,8 +50,8 @@ void refused_choose(struct memleakbpf *skel, const struct trace_options *options
 int refused_load(struct trace *trace, int (*open)(struct trace *trace));
 
 /*
- * Where programs may not copy the kernel's memory (options.typed_reads), before the first load: what
- * cannot be had without it is left out, said, and in trace->missing.
+ * For kernels where programs may not copy the kernel's memory (options.typed_reads), before the
+ * first load. Leaves out what cannot be had without, says so, and notes it in trace->missing.
  */
 void refused_without_copies(struct trace *trace);
 

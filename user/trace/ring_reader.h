@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Takes records out of a BPF ring buffer as they come, in a thread of its own: they come by the
- * thousand while the main thread makes the tables of what has just been opened, and would not fit.
- * Part of user/trace.
+ * A thread of its own takes records out of a BPF ring buffer as they come. Thousands come while the
+ * main thread makes the tables of objects that it has just opened, and would not fit into the
+ * buffer. Part of user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_RING_READER_H
 #define MEMLEAKBPF_TRACE_RING_READER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rooms below, which read what the programs keep in the kernel, are handed maps and programs of
- * the BPF object: stacks, figures, blocks, misuse, patch, capture. Private to user/trace.
+ * Hands maps and programs of the BPF object to the rooms below, which read what the programs keep
+ * in the kernel. These are stacks, figures, blocks, misuse, patch and capture. Private to
+ * user/trace.
  */
 #ifndef MEMLEAKBPF_TRACE_ROOMS_H
 #define MEMLEAKBPF_TRACE_ROOMS_H

@@ -26,9 +26,9 @@ int sharers_start(struct trace *trace)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	trace->sharers_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (trace->sharers_fd < 0 ||
-	    epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, trace->sharers_fd, &event))
+	trace->fds.sharers = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (trace->fds.sharers < 0 ||
+	    epoll_ctl(trace->fds.all, EPOLL_CTL_ADD, trace->fds.sharers, &event))
 		return log_errno(errno, "timer");
 	return 0;
 }
@@ -165,12 +165,13 @@ void sharers_expect(struct trace *trace)
 	const struct itimerspec soon = {.it_value.tv_nsec = SETTLED_NS};
 
 	if (sharers_need_probes(trace))
-		timerfd_settime(trace->sharers_fd, 0, &soon, NULL);
+		timerfd_settime(trace->fds.sharers, 0, &soon, NULL);
 }
 
 /*
- * It has not run for as long as a vfork child does, nor does it sleep now, which such a child does not:
- * it waits for a processor, for the disk its program is on, or for a debugger.
+ * Has the process still to run? Then it has run for less time than a vfork child runs, and it does
+ * not sleep as such a child would. It waits for a processor, for the disk of its program, or for a
+ * debugger.
  */
 static bool sharer_has_yet_to_run(pid_t pid)
 {
@@ -195,7 +196,7 @@ void sharers_settle(struct trace *trace)
 	struct target *target;
 	pid_t pid;
 
-	if (read(trace->sharers_fd, &expired, sizeof(expired)) != sizeof(expired))
+	if (read(trace->fds.sharers, &expired, sizeof(expired)) != sizeof(expired))
 		return;
 	while ((pid = spawn_table_unsettled(trace->spawns, now - SETTLED_NS / 2)) != 0) {
 		bool shares;

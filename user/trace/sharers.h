@@ -26,7 +26,10 @@ void sharers_expect(struct trace *trace);
 /* Those that have not called exec by now get the target's probes. Cheap when there are none. */
 void sharers_settle(struct trace *trace);
 
-/* A process that ran in a target's memory has ended: counts it as missed if it had no probes of its own, as all have that end sooner. */
+/*
+ * A process that ran in a target's memory has ended. Counts it as missed if it had no probes of its
+ * own. A process that ends soon has none.
+ */
 void sharers_count_unseen(struct trace *trace, pid_t pid);
 
 /* The target has got that set's probes: its sharers get them too. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The generated skeleton of the BPF programs, behind the types that it takes for declared, and the
- * object for kernels that cannot hold new processes (bpf/hold.h). It has the same maps, programs and
- * variables, but names no function of the kernel: one that the kernel does not have libbpf looks for
- * in the kernel's modules, for which it needs CAP_SYS_ADMIN, and gives up without.
+ * The generated skeleton of the BPF programs, with the types that it takes for declared. There is a
+ * second object for kernels that cannot hold new processes (bpf/hold.h). It has the same maps,
+ * programs and variables, but names no function of the kernel. For an unknown function libbpf
+ * searches the kernel's modules, for which it needs CAP_SYS_ADMIN. Without that it gives up.
  */
 #ifndef MEMLEAKBPF_TRACE_SKELETON_H
 #define MEMLEAKBPF_TRACE_SKELETON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Processes between vfork and exec. They are no targets yet, but what the new program maps is
- * recorded before its exec is reported, and is all that will be known of it when it ends soon.
+ * Processes between vfork and exec. They are no targets yet. But what the new program maps is
+ * recorded before its exec is reported. Nothing else will be known of a program that ends soon.
  */
 #ifndef MEMLEAKBPF_TRACE_SPAWN_H
 #define MEMLEAKBPF_TRACE_SPAWN_H

@@ -30,62 +30,97 @@ struct later {
 	int runtimes_err;
 };
 
+/* trace_refusal(), trace_refused_go() */
+struct refusal {
+	char reason[REASON_MAX];
+	bool go;
+};
+
+/* Descriptors of the trace's own; -1: not open. */
+struct trace_fds {
+	int all;     /* an epoll of all that trace_process() waits for */
+	int ends;    /* an epoll of the targets' pidfds: target_life.h */
+	int sharers; /* a timer: sharers.h */
+	int stats;   /* while it is open the kernel counts the programs' run time: cost.h */
+};
+
+/* usdt_rows.h: the rows of the programs' map that are taken */
+struct usdt_rows {
+	struct usdt_spec specs[USDT_SPECS];
+	uint32_t count;
+};
+
+/* target_mappings.h */
+struct mapped {
+	uint64_t reclaimed_ns; /* when the unwinder's memory was reclaimed last */
+	/* UNWIND_OWN_TARGET has the mappings of that target at that image_generation() */
+	uint32_t own_target;
+	uint64_t own_generation;
+};
+
+/* events.c, target_life.c: as of the last look at the kernel's events */
+struct events_seen {
+	uint64_t maps_lost;   /* records of mappings */
+	uint64_t events_lost; /* events of processes */
+	bool unhandled;	      /* there was no memory to follow what an event told */
+};
+
+/* hurry.h */
+struct hurry {
+	bool on;
+	int usual_nice;	  /* while it is on */
+	uint64_t held_ns; /* when a process was held last */
+};
+
 struct trace {
 	struct trace_options options;
 	struct trace_callbacks callbacks;
+	struct trace_fds fds;
+
+	/* The programs: which are there, what the kernel has refused of them. */
 	struct memleakbpf *skel;
 	struct attach_programs programs;
 	struct later later;
-	struct patches *patches; /* target_patches.h */
-	struct misuses *misuses;
-	struct guard_block *guard_blocks; /* slots.h; NULL: without options.guard */
-	char refusal[REASON_MAX];	  /* trace_refusal() */
-	bool refused_go;		  /* trace_refused_go() */
-	struct missing_parts missing;	  /* refused.h */
-	bool lifts_filters; /* what trace_needs.suspend_filters asks for is there still */
-	struct event_queue *queue;
-	int epoll_fd;
-	int ends_fd;	/* an epoll of its own, of targets' pidfds: target_life.h */
-	int sharers_fd; /* a timer: sharers.h */
-	int stats_fd;	/* -1: the kernel does not count the programs' run time */
+	struct missing_parts missing; /* refused.h */
+	struct usdt_rows usdt;
+	bool probe_events;  /* single probes have names in tracefs: user/kernel/probe_event.h */
+	bool lifts_filters; /* the privileges for trace_needs.suspend_filters are there still */
 
-	struct slots *slots; /* the counters of stacks */
-	struct figures *figures;
-	struct blocks *blocks; /* the live ones */
-	struct captures *captures;
-
-	struct object_cache *objects;
-	/* The rows of the programs' map that are taken: usdt_rows.h. */
-	struct usdt_spec usdt_specs[USDT_SPECS];
-	uint32_t usdt_spec_count;
-	struct known_object *known; /* uthash by id: known_objects.h */
-	uint64_t own_found;	    /* trace_own_functions() */
-	struct target *targets;	    /* uthash by target id; ended ones leave it: target.h */
-	struct target *by_pid;	    /* the same ones, by pid */
-	struct target *ended;	    /* list: reported, kernel state not cleared yet: reclaim.h */
-	size_t ended_count;
-	struct spawn_table *spawns;
+	/* What the rooms below keep: rooms.h. */
+	struct slots *slots;
 	struct stack_table *stacks;
-	struct runtimes *runtimes;   /* target_runtimes.h */
-	struct scopes *scopes;	     /* NULL: without --scope; scopes.h */
-	struct runtime_asker *asker; /* NULL: nobody asks */
+	struct figures *figures;
+	struct blocks *blocks;
+	struct captures *captures;
+	struct misuses *misuses;
+	struct guard_block *guard_blocks;  /* NULL: without options.guard */
+	struct patches *patches;	   /* target_patches.h */
+	struct scopes *scopes;		   /* NULL: without --scope */
+	struct runtimes *runtimes;	   /* runtime_host.h */
+	struct runtime_asker *asker;	   /* NULL: nobody asks */
+	struct first_chunks *first_chunks; /* until there is an unwinder */
+	struct unwind_publisher *unwind;
+	struct mapped mapped;
 	struct symbolizer *symbolizer;
+
+	/* Objects of targets. */
+	struct object_cache *objects;
+	struct known_object *known;   /* uthash by id: known_objects.h */
+	uint64_t own_found;	      /* trace_own_functions() */
 	struct known_layout *layouts; /* uthash by object_id(): thread_variables.h */
 
-	struct first_chunks *first_chunks; /* until there is: */
-	struct unwind_publisher *unwind;
-	uint64_t reclaimed_ns; /* when its memory was last: target_mappings.c */
-	/* Whose mappings UNWIND_OWN_TARGET has, at which image_generation(): target_mappings.h. */
-	uint32_t own_target;
-	uint64_t own_generation;
+	/* Targets: target.h. */
+	struct target *targets; /* uthash by target id; ended ones leave it */
+	struct target *by_pid;	/* the same ones, by pid */
+	struct target *ended;	/* list: reported, kernel state not cleared yet: reclaim.h */
+	size_t ended_count;
+	struct spawn_table *spawns;
+	struct refusal refused;
 
-	uint64_t maps_lost;    /* records of mappings, when that was last looked at */
-	uint64_t events_lost;  /* events of processes, likewise */
-	bool probe_events;     /* single probes have names in tracefs: user/kernel/probe_event.h */
-	bool hurrying;	       /* events.c */
-	int usual_nice;	       /* while it does */
-	uint64_t held_ns;      /* when a process was held last */
-	bool events_unhandled; /* no memory to follow what an event told */
+	/* What the kernel tells. */
+	struct event_queue *queue;
+	struct events_seen seen;
+	struct hurry hurry;
 };
 
 #endif

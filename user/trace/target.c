@@ -4,7 +4,9 @@
 #include "user/figures/peaks.h"
 #include "user/trace/target.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 
@@ -343,4 +345,24 @@ void trace_for_each_target(struct trace *trace, void (*fn)(void *ctx, struct tar
 		if (target->stage != TARGET_LAUNCHING)
 			fn(ctx, target);
 	}
+}
+
+size_t target_build_id(const struct target *target, const uint8_t **id)
+{
+	char path[32];
+	struct stat program;
+	size_t size = 0;
+
+	*id = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
+	if (!target->image || stat(path, &program))
+		return 0;
+	for (size_t i = 0; i < image_range_count(target->image) && !*id; i++) {
+		const struct object *object = image_range_at(target->image, i)->object;
+
+		if (object && object_ino(object) == program.st_ino &&
+		    object_dev(object) == program.st_dev)
+			*id = object_build_id(object, &size);
+	}
+	return *id ? size : 0;
 }

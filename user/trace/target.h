@@ -56,6 +56,13 @@ struct sharer {
 	struct sharer *next;
 };
 
+/* sums.c: as of the last trace_sum_live() */
+struct target_sums {
+	uint64_t live_bytes;
+	double live_variance;			     /* of live_bytes, under sampling */
+	uint64_t bad_accesses[MISUSE_GUARDED_KINDS]; /* found by guards, of each kind */
+};
+
 struct target {
 	uint32_t id;	 /* the key */
 	uint32_t parent; /* the target that has forked it; 0: none has */
@@ -74,11 +81,8 @@ struct target {
 	char refusal[REASON_MAX];  /* target_refusal() */
 	struct patched *patched;   /* its gates and guards: target_patched() */
 	bool variables_told;	   /* trace_name_tls() has said that its time was over */
-	uint64_t
-		bad_accesses[MISUSE_GUARDED_KINDS]; /* of each kind, at the last trace_sum_live() */
-	uint64_t live_bytes;			    /* trace_sum_live() */
-	double live_variance;			    /* of that */
-	bool layered;				    /* has several allocators */
+	struct target_sums sums;
+	bool layered;	 /* has several allocators */
 	bool tells;	 /* its allocations are what it tells by USDT probes: teller.h */
 	bool tells_late; /* it could, but its functions had been traced already */
 	bool has_names;	 /* the symbolizer knows the process */

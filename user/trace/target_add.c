@@ -196,14 +196,14 @@ static int target_prepare(struct trace *trace, struct target *target, bool child
 static void target_say_why_not(struct trace *trace, const struct target *target, int err,
 			       bool child)
 {
-	trace->refused_go = err == -ENOENT && target_is_go(target);
+	trace->refused.go = err == -ENOENT && target_is_go(target);
 	if (child)
 		log_debug("child %d (%s) is not traced: %s", target->pid, target->comm,
 			  strerror(-err));
 	else if (trace->options.gate_or_none)
-		snprintf(trace->refusal, sizeof(trace->refusal), "%s",
+		snprintf(trace->refused.reason, sizeof(trace->refused.reason), "%s",
 			 err != -ENOENT	     ? target->refusal
-			 : trace->refused_go ? TRACE_GO_REASON
+			 : trace->refused.go ? TRACE_GO_REASON
 					     : "no allocator was found in it");
 	else if (err == -ESRCH)
 		log_error("process %d (%s) has ended before it could be traced", target->pid,
@@ -219,8 +219,8 @@ static int target_add_process(struct trace *trace, pid_t pid, bool child)
 	struct target *target;
 	int err = child ? 0 : traceable_check(pid);
 
-	trace->refusal[0] = '\0';
-	trace->refused_go = false;
+	trace->refused.reason[0] = '\0';
+	trace->refused.go = false;
 	if (child && proc_elf(pid) == PROC_ELF_VALGRIND)
 		err = -EOPNOTSUPP;
 	if (err)
@@ -318,4 +318,19 @@ void trace_remove_target(struct trace *trace, struct target *target)
 {
 	target_discard(trace, target);
 	reclaim_ended(trace);
+}
+
+bool trace_refused_go(const struct trace *trace)
+{
+	return trace->refused.go;
+}
+
+const char *trace_refusal(const struct trace *trace)
+{
+	return trace->refused.reason;
+}
+
+const char *target_refusal(const struct target *target)
+{
+	return target->refusal;
 }

@@ -172,9 +172,9 @@ int target_watch_end(struct trace *trace, const struct target *target)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = target->id};
 
-	if (!epoll_ctl(trace->ends_fd, EPOLL_CTL_ADD, target->pidfd, &event))
+	if (!epoll_ctl(trace->fds.ends, EPOLL_CTL_ADD, target->pidfd, &event))
 		return 0;
-	return errno == EEXIST && !epoll_ctl(trace->ends_fd, EPOLL_CTL_MOD, target->pidfd, &event)
+	return errno == EEXIST && !epoll_ctl(trace->fds.ends, EPOLL_CTL_MOD, target->pidfd, &event)
 		       ? 0
 		       : -errno;
 }
@@ -183,7 +183,7 @@ int target_watch_end(struct trace *trace, const struct target *target)
 static bool targets_mark_ended(struct trace *trace)
 {
 	struct epoll_event events[64];
-	int n = epoll_wait(trace->ends_fd, events, ARRAY_SIZE(events), 0);
+	int n = epoll_wait(trace->fds.ends, events, ARRAY_SIZE(events), 0);
 	bool some = false;
 
 	for (int i = 0; i < n; i++) {
@@ -201,10 +201,10 @@ bool targets_mark_gone(struct trace *trace)
 {
 	uint64_t lost =
 		__atomic_load_n(&trace->skel->bss->shared.lost[LOST_EVENTS], __ATOMIC_RELAXED);
-	bool look = lost != trace->events_lost, some = targets_mark_ended(trace);
+	bool look = lost != trace->seen.events_lost, some = targets_mark_ended(trace);
 	struct target *target, *next;
 
-	trace->events_lost = lost;
+	trace->seen.events_lost = lost;
 	if (!look)
 		return some;
 	/* The lost events may have been the ends of some. */

@@ -10,8 +10,8 @@ void target_announce(struct trace *trace, struct target *target);
 /* It is ending: calls callbacks.untraced if there was nothing in it to be traced. */
 void target_tell_untraced(struct trace *trace, struct target *target);
 /*
- * Its process has ended with that wait status, while it had guards: says so where a seccomp filter has ended it, of which they
- * may be the cause.
+ * The target's process has ended with that wait status, while it had guards. Says so when a seccomp
+ * filter has ended it: the guards may be the cause.
  */
 void target_tell_filtered(const struct target *target, int wait_status);
 
@@ -38,14 +38,14 @@ bool targets_mark_gone(struct trace *trace);
 void targets_end_gone(struct trace *trace);
 
 /*
- * An id that the kernel has given to a process which is not traced under it: what may have been
- * counted is cleared, and its row becomes free.
+ * The kernel has given the id to a process that is not traced under it. Clears what may have been
+ * counted, and frees the row.
  */
 void target_abandon_id(struct trace *trace, uint32_t id);
 
 /*
- * One that has just become valgrind, which no probe may come into (PROC_ELF_VALGRIND): true, it is no target any
- * more, those that it brought along are gone, and it has been said.
+ * Has the target just become valgrind, into which no probe may come (PROC_ELF_VALGRIND)? Then it is
+ * a target no longer, the probes that it brought along are removed, and this is said.
  */
 bool target_leave_valgrind(struct trace *trace, struct target *target);
 

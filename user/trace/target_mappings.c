@@ -49,9 +49,9 @@ void targets_publish(struct trace *trace)
 	 * That waits for the running programs, 10 to 20 ms, in which no new process is looked at. What ended
 	 * processes had may stay a while, and is not missed at all once none is left.
 	 */
-	if (!trace->targets || now - trace->reclaimed_ns < RECLAIM_EVERY_NS)
+	if (!trace->targets || now - trace->mapped.reclaimed_ns < RECLAIM_EVERY_NS)
 		return;
-	trace->reclaimed_ns = now;
+	trace->mapped.reclaimed_ns = now;
 	unwind_publisher_reclaim(trace->unwind);
 }
 
@@ -60,12 +60,12 @@ int target_walk_here(struct trace *trace, const struct target *target)
 	uint64_t generation = image_generation(target->image);
 	int err;
 
-	if (trace->own_target == target->id && trace->own_generation == generation)
+	if (trace->mapped.own_target == target->id && trace->mapped.own_generation == generation)
 		return 0;
 	err = unwind_publisher_set(trace->unwind, UNWIND_OWN_TARGET, target->image);
 	if (err)
 		return err;
-	trace->own_target = target->id;
-	trace->own_generation = generation;
+	trace->mapped.own_target = target->id;
+	trace->mapped.own_generation = generation;
 	return 0;
 }

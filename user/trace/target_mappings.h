@@ -13,8 +13,8 @@ void target_publish(struct trace *trace, struct target *target);
 /* All targets' likewise, and takes away those of targets that have ended. */
 void targets_publish(struct trace *trace);
 /*
- * Makes the mappings that the target had at the last record those of UNWIND_OWN_TARGET: they are
- * not always the present ones, which the kernel has to be told. 0 or -errno.
+ * Makes the mappings that the target had at the last record those of UNWIND_OWN_TARGET. The kernel
+ * has to know the present ones, so these are kept apart. 0 or -errno.
  */
 int target_walk_here(struct trace *trace, const struct target *target);
 

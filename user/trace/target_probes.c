@@ -234,8 +234,10 @@ static bool target_wants(const struct target *target, enum known_role role)
 }
 
 /*
- * Where probes hang on another thread than the main one they may go without our knowing. So may single ones be without effect, before the
- * programs know of the main thread's end, while the gate's, which ask for no process, go on.
+ * Does the target have probes on the ends of code objects that may miss one? Probes that hang on
+ * another thread than the main one may go without our knowing. Single probes may be without effect
+ * before the programs know that the main thread has ended. The gate's probes go on meanwhile, since
+ * they ask for no process.
  */
 static bool target_misses_code_ends(const struct trace *trace, const struct target *target)
 {
@@ -277,8 +279,8 @@ int target_attach_beside(struct trace *trace, struct target *target)
 }
 
 /*
- * With CHILDREN_EXACT a target has the probes of all files that are known, before it maps them: its
- * children have them when they are held, and nobody waits at a loader's stop for what is known.
+ * With CHILDREN_EXACT a target has the probes of all known files before it maps them. So its
+ * children have them when they are held, and nobody waits at a loader's stop for a known file.
  */
 static int target_attach_known(struct trace *trace, struct target *target)
 {

@@ -279,7 +279,7 @@ static int trace_watch_fd(struct trace *trace, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_ctl(trace->fds.all, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
 static int trace_open_unwinder(struct trace *trace)
@@ -348,14 +348,14 @@ static int trace_start(struct trace *trace)
 		err = trace_attach_process_events(trace);
 	if (err)
 		return err;
-	trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	trace->ends_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (trace->epoll_fd < 0 || trace->ends_fd < 0)
+	trace->fds.all = epoll_create1(EPOLL_CLOEXEC);
+	trace->fds.ends = epoll_create1(EPOLL_CLOEXEC);
+	if (trace->fds.all < 0 || trace->fds.ends < 0)
 		return log_errno(errno, "epoll_create1");
 	err = sharers_start(trace);
 	if (err)
 		return err;
-	err = trace_watch_fd(trace, trace->ends_fd);
+	err = trace_watch_fd(trace, trace->fds.ends);
 	event_queue_fds(trace->queue, fds);
 	for (size_t i = 0; i < ARRAY_SIZE(fds) && !err; i++)
 		err = trace_watch_fd(trace, fds[i]);
@@ -420,10 +420,10 @@ int trace_new(const struct trace_options *options, const struct trace_callbacks 
 	trace->options = *options;
 	trace->callbacks = *callbacks;
 	trace->lifts_filters = options->lifts_filters;
-	trace->epoll_fd = -1;
-	trace->ends_fd = -1;
+	trace->fds.all = -1;
+	trace->fds.ends = -1;
 	trace->programs.link_bin = -1;
-	trace->stats_fd = trace->sharers_fd = -1;
+	trace->fds.stats = trace->fds.sharers = -1;
 	trace->objects = object_cache_new();
 	trace->stacks = stack_table_new();
 	trace->spawns = spawn_table_new();
@@ -489,21 +489,21 @@ void trace_free(struct trace *trace)
 	symbolizer_free(trace->symbolizer);
 	thread_variables_free(trace);
 	object_cache_free(trace->objects);
-	if (trace->epoll_fd >= 0)
-		close(trace->epoll_fd);
-	if (trace->ends_fd >= 0)
-		close(trace->ends_fd);
-	if (trace->stats_fd >= 0)
-		close(trace->stats_fd);
-	if (trace->sharers_fd >= 0)
-		close(trace->sharers_fd);
+	if (trace->fds.all >= 0)
+		close(trace->fds.all);
+	if (trace->fds.ends >= 0)
+		close(trace->fds.ends);
+	if (trace->fds.stats >= 0)
+		close(trace->fds.stats);
+	if (trace->fds.sharers >= 0)
+		close(trace->fds.sharers);
 	free(trace);
 	log_progress_end();
 }
 
 int trace_fd(const struct trace *trace)
 {
-	return trace->epoll_fd;
+	return trace->fds.all;
 }
 
 const struct missing_parts *trace_missing(const struct trace *trace)

@@ -67,13 +67,13 @@ void trace_started(struct trace *trace);
 /* What the targets ask for that most do not. */
 struct trace_needs {
 	/*
-	 * The main thread of one of the first targets has ended before the others, and the kernel
-	 * puts probes into such a process for CAP_SYS_ADMIN only.
+	 * The main thread of one of the first targets has ended before the others. The kernel puts
+	 * probes into such a process only for CAP_SYS_ADMIN.
 	 */
 	bool keepers;
 	/*
-	 * A gate or guards, in a process whose system calls a seccomp filter watches: nobody who has
-	 * such a filter may suspend it, or read it.
+	 * A gate or guards are to come into a process whose system calls a seccomp filter watches.
+	 * A tool that has such a filter itself may neither suspend that filter nor read it.
 	 */
 	bool suspend_filters;
 	/* Files are made where the user is, while it runs (caller_file_create_new()). */
@@ -81,9 +81,9 @@ struct trace_needs {
 };
 
 /*
- * Gives up the capabilities and system calls that watching does not need; to be called before the
+ * Gives up the capabilities and system calls that watching does not need. To be called before the
  * first target is added, whose files are a stranger's. Targets, children, libraries and programs
- * can still be followed. Not for a process that will start commands or another trace with other
+ * can still be followed. Not for a process that will start commands, or another trace with other
  * needs.
  */
 void trace_drop_privileges(struct trace *trace, const struct trace_needs *targets);
@@ -98,9 +98,9 @@ void trace_free(struct trace *trace);
 int trace_add_process(struct trace *trace, pid_t pid);
 
 /*
- * Prepares a process that has not called execve yet and will: probes go onto the given objects, so
- * the new program is traced from its first instruction. The target that it becomes is announced
- * when it has exec'ed.
+ * Prepares a process that has not called execve yet and will. Probes go onto the given objects, so
+ * the new program is traced from its first instruction. The target that the process becomes is
+ * announced when it has called execve.
  */
 int trace_add_launched(struct trace *trace, pid_t pid, char *const *paths, size_t path_count);
 
@@ -117,8 +117,8 @@ void trace_remove_target(struct trace *trace, struct target *target);
 int trace_set_gate(struct trace *trace, bool wanted, char reason[static REASON_MAX]);
 
 /*
- * 0, or -errno with the reason why a target that has probes cannot have a gate instead: what is known
- * before its probes are given up. It may be refused one even so.
+ * Can a target that has probes have a gate instead? 0, or -errno with the reason, as far as that is
+ * known before the probes are given up. The target may be refused a gate even so.
  */
 int trace_gate_suits(const struct trace *trace, const struct target *target,
 		     char reason[static REASON_MAX]);
@@ -223,13 +223,17 @@ void trace_ask_runtime(struct trace *trace, struct target *target);
 int trace_snapshot(struct trace *trace, struct target *target, struct snapshot **out);
 
 /*
- * Fills in how much memory the target has (but for its proportional size), by how much that has
- * grown beside its live blocks, and what heaps it has that are not traced: snapshot->memory, ->growth
- * and ->heaps. What cannot be read is left out. Of
- * one that has ended only what the kernel told at its end is known (Linux 6.16 and newer). Takes 40
- * us; where the growth matters also some milliseconds per GiB of new memory, at most a twentieth of
- * the time (user/growth/growth.h). To be called for each of trace_snapshot(), right after it was
- * taken; trace_capture() has done so.
+ * Fills in snapshot->memory, ->growth and ->heaps:
+ * - how much memory the target has, but for its proportional size
+ * - by how much that has grown beside its live blocks
+ * - which heaps of it are not traced
+ *
+ * What cannot be read is left out. Of a target that has ended only what the kernel told at its end
+ * is known (Linux 6.16 and newer).
+ *
+ * Takes 40 us. Where the growth matters each GiB of new memory takes some milliseconds more, and at
+ * most a twentieth of the time (user/growth/growth.h). To be called right after each
+ * trace_snapshot(). trace_capture() calls it itself.
  */
 void trace_read_memory(struct trace *trace, struct target *target, struct snapshot *snapshot);
 
@@ -244,11 +248,12 @@ struct trace_moment {
 };
 
 /*
- * Stops the target for a moment, and copies its counters and all that reachability needs, both of
- * that moment. Beyond `max_pause_ns` the rest is read while the target runs, which the snapshot's
- * verdict says (approximate). `moment`: NULL, nothing else. 0 and *out, or -errno, logged. Where it cannot be done (ptrace is
- * refused, the target has ended, no memory …) there is a snapshot all the same: its verdict has the
- * reason, and *image is NULL.
+ * Stops the target for a moment. Copies its counters, and all that reachability needs, of that
+ * moment. After `max_pause_ns` the rest is read while the target runs, and the snapshot's verdict
+ * is approximate. `moment`: NULL, nothing else is read.
+ *
+ * 0 and *out, or -errno, logged. If it cannot be done (ptrace is refused, the target has ended, no
+ * memory …) there is a snapshot all the same. Then its verdict has the reason, and *image is NULL.
  */
 int trace_capture(struct trace *trace, struct target *target, uint64_t max_pause_ns,
 		  const struct trace_moment *moment, struct snapshot **out,
@@ -296,10 +301,13 @@ int trace_name_data(struct trace *trace, struct target *target, const struct map
 		    uint64_t address, const char **name, uint64_t *offset, uint64_t *vaddr);
 
 /*
- * The function in whose frame an address of a thread's stack lies, by the registers and the stack
- * of the moment of the image. 0 and *out, which lives as long as the trace; -ERANGE when it lies
- * above the thread's first frame; -ENOENT where the walk up the stack does not get there, or there
- * are no tables for it (--stack fp); -ENOMEM.
+ * Finds the function in whose frame an address of a thread's stack lies. Goes by the registers and
+ * the stack of the moment of the image.
+ *
+ * - 0 and *out, which lives as long as the trace
+ * - -ERANGE: the address lies above the thread's first frame
+ * - -ENOENT: the walk up the stack does not get there, or there are no tables for it (--stack fp)
+ * - -ENOMEM
  */
 int trace_name_frame(struct trace *trace, struct target *target, const struct memory_image *memory,
 		     const struct memory_thread *thread, uint64_t address,

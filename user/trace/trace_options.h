@@ -22,8 +22,8 @@ enum trace_children {
 	/* each is held until its probes are in; CHILDREN_LATE where the kernel cannot (6.18 can) */
 	CHILDREN_EXACT,
 	/*
-	 * probes are in every process of the machine already, filtered in BPF: others pay a trap a
-	 * call, and instruction translators (valgrind) that begin meanwhile die of it
+	 * probes are in every process of the machine already, filtered in BPF. Other processes pay
+	 * a trap for each call. Instruction translators (valgrind) that begin meanwhile die of it
 	 */
 	CHILDREN_SYSTEMWIDE,
 };
@@ -97,11 +97,17 @@ struct trace_options {
 };
 
 /*
- * Looks at what this kernel can, and fills in what that decides: attach, find_vma, loops, task_storage,
- * old, sleepers; and usdt, by what is wanted and the other options; makes children late where they cannot be held; sets frame_pointers and clears hold_at_end, wait_loaded, copies and check_frees
- * where it must. `wanted` is the mode asked for; with ATTACH_AUTO it is the best that works. 0,
- * also where none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the one
- * wanted does not; -ENOMEM.
+ * Looks at what this kernel can, and fills in the options which that decides:
+ *
+ * - attach, find_vma, loops, task_storage, old, sleepers
+ * - usdt, by what is wanted and by the other options
+ * - children, which become late where they cannot be held
+ * - frame_pointers, which is set, and hold_at_end, wait_loaded, copies and check_frees, which are
+ *   cleared, where it must be
+ *
+ * `wanted` is the mode asked for. With ATTACH_AUTO the best one that works is taken. 0, also where
+ * none works at all: trace_new() then says why. -EOPNOTSUPP, logged, when the wanted one does not
+ * work; -ENOMEM.
  */
 int trace_options_choose(struct trace_options *options, enum attach_mode wanted);
 

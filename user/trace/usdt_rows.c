@@ -14,15 +14,15 @@
 
 static int usdt_row_of(struct trace *trace, const struct usdt_spec *spec, uint32_t *row)
 {
-	for (*row = 0; *row < trace->usdt_spec_count; (*row)++) {
-		if (!memcmp(&trace->usdt_specs[*row], spec, sizeof(*spec)))
+	for (*row = 0; *row < trace->usdt.count; (*row)++) {
+		if (!memcmp(&trace->usdt.specs[*row], spec, sizeof(*spec)))
 			return 0;
 	}
 	if (*row == USDT_SPECS)
 		return -ENOSPC;
 	if (bpf_map_update_elem(bpf_map__fd(trace->skel->maps.usdt_specs), row, spec, BPF_ANY))
 		return -errno;
-	trace->usdt_specs[trace->usdt_spec_count++] = *spec;
+	trace->usdt.specs[trace->usdt.count++] = *spec;
 	return 0;
 }
 

@@ -8,8 +8,8 @@
 #include "user/trace/state.h"
 
 /*
- * We have done something. Who is held is held for as long as that goes on, and after one that was held in vain the next ones
- * are held again (bpf/hold.h, bpf/wait.h).
+ * Tells the programs that we have done something. The kernel holds a process for as long as we go
+ * on working. After it has held one in vain, it holds the next ones again (bpf/hold.h, bpf/wait.h).
  */
 static inline void trace_note_work(struct trace *trace)
 {

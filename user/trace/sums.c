@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Of traces that keep many processes: how often they sample, together and each, and why one is not sampled. */
+/* For traces of many processes: how often they sample, what each target has live, what its guards have found. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "user/patch/patches.h"
 #include "user/misuse/misuses.h"
@@ -38,7 +36,7 @@ void trace_alarm_at(struct trace *trace, uint64_t samples)
 	__atomic_store_n(&trace->skel->bss->shared.samples_alarm, samples, __ATOMIC_RELAXED);
 }
 
-static void levels_add_own_slot(struct trace *trace, struct target *target, uint32_t slot)
+static void sums_add_own_slot(struct trace *trace, struct target *target, uint32_t slot)
 {
 	const struct stack_counters *c = &trace->slots->counters[slot];
 	uint64_t freed, live;
@@ -50,12 +48,12 @@ static void levels_add_own_slot(struct trace *trace, struct target *target, uint
 	/* Frees first: reader.c. */
 	freed = __atomic_load_n(&c->free_bytes, __ATOMIC_ACQUIRE);
 	live = __atomic_load_n(&c->alloc_bytes, __ATOMIC_ACQUIRE) - freed;
-	target->live_bytes += live;
+	target->sums.live_bytes += live;
 	error = slots_error(trace->slots, slot, live);
-	target->live_variance += error * error;
+	target->sums.live_variance += error * error;
 }
 
-static void levels_add_slot(struct trace *trace, struct target **last, uint32_t slot)
+static void sums_add_slot(struct trace *trace, struct target **last, uint32_t slot)
 {
 	const struct slot_info *info = &trace->slots->infos[slot];
 
@@ -65,33 +63,33 @@ static void levels_add_slot(struct trace *trace, struct target **last, uint32_t 
 	if (!*last || (*last)->id != info->target_id)
 		*last = target_by_id(trace, info->target_id);
 	if (*last)
-		levels_add_own_slot(trace, *last, slot);
+		sums_add_own_slot(trace, *last, slot);
 }
 
-static void levels_add_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind, uint64_t count)
+static void sums_add_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind, uint64_t count)
 {
 	struct trace *trace = ctx;
 	struct target *target = target_by_id(trace, target_id);
 
 	if (target)
-		target->bad_accesses[kind] += count;
+		target->sums.bad_accesses[kind] += count;
 }
 
 /* Of one that may have just ended, so that it is in no table. */
-static void levels_add_own_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind,
-				  uint64_t count)
+static void sums_add_own_misuse(void *ctx, uint32_t target_id, enum misuse_kind kind,
+				uint64_t count)
 {
 	struct target *target = ctx;
 
 	(void)target_id;
-	target->bad_accesses[kind] += count;
+	target->sums.bad_accesses[kind] += count;
 }
 
-static void levels_clear(struct target *target)
+static void sums_clear(struct target *target)
 {
-	target->live_bytes = 0;
-	target->live_variance = 0;
-	memset(target->bad_accesses, 0, sizeof(target->bad_accesses));
+	target->sums.live_bytes = 0;
+	target->sums.live_variance = 0;
+	memset(target->sums.bad_accesses, 0, sizeof(target->sums.bad_accesses));
 }
 
 void trace_sum_live(struct trace *trace)
@@ -100,39 +98,39 @@ void trace_sum_live(struct trace *trace)
 	uint32_t slots = slots_used(trace->slots);
 
 	HASH_ITER (hh, trace->targets, target, next)
-		levels_clear(target);
+		sums_clear(target);
 	target = NULL;
 	for (uint32_t i = 0; i < slots; i++)
-		levels_add_slot(trace, &target, i);
+		sums_add_slot(trace, &target, i);
 	HASH_ITER (hh, trace->targets, target, next) {
 		struct target *same = target;
 
 		if (slots_have_bare(trace->slots))
-			levels_add_slot(trace, &same, slots_bare(trace->slots, target->id));
+			sums_add_slot(trace, &same, slots_bare(trace->slots, target->id));
 	}
-	misuses_count_guarded(trace->misuses, 0, levels_add_misuse, trace);
+	misuses_count_guarded(trace->misuses, 0, sums_add_misuse, trace);
 }
 
 void trace_sum_live_of(struct trace *trace, struct target *target)
 {
 	uint32_t slots = slots_used(trace->slots);
 
-	levels_clear(target);
+	sums_clear(target);
 	for (uint32_t i = 0; i < slots; i++) {
 		if (trace->slots->infos[i].target_id == target->id)
-			levels_add_own_slot(trace, target, i);
+			sums_add_own_slot(trace, target, i);
 	}
 	if (slots_have_bare(trace->slots) &&
 	    trace->slots->infos[slots_bare(trace->slots, target->id)].target_id == target->id)
-		levels_add_own_slot(trace, target, slots_bare(trace->slots, target->id));
-	misuses_count_guarded(trace->misuses, target->id, levels_add_own_misuse, target);
+		sums_add_own_slot(trace, target, slots_bare(trace->slots, target->id));
+	misuses_count_guarded(trace->misuses, target->id, sums_add_own_misuse, target);
 }
 
 void trace_read_guards(struct trace *trace, struct target *target, struct guard_figures *out)
 {
 	*out = (struct guard_figures){0};
 	guarded_read(trace->patches, target_patched(target), &out->state);
-	memcpy(out->bad_accesses, target->bad_accesses, sizeof(out->bad_accesses));
+	memcpy(out->bad_accesses, target->sums.bad_accesses, sizeof(out->bad_accesses));
 }
 
 int trace_read_bad_accesses(struct trace *trace, struct target *target, size_t named,
@@ -166,42 +164,7 @@ struct target_samples trace_target_samples(const struct trace *trace, const stru
 	return (struct target_samples){
 		.all = __atomic_load_n(&stats->samples, __ATOMIC_RELAXED),
 		.live = __atomic_load_n(&stats->live_samples, __ATOMIC_RELAXED),
-		.live_bytes = target->live_bytes,
-		.error_bytes = sqrt(target->live_variance),
+		.live_bytes = target->sums.live_bytes,
+		.error_bytes = sqrt(target->sums.live_variance),
 	};
-}
-
-bool trace_refused_go(const struct trace *trace)
-{
-	return trace->refused_go;
-}
-
-const char *trace_refusal(const struct trace *trace)
-{
-	return trace->refusal;
-}
-
-const char *target_refusal(const struct target *target)
-{
-	return target->refusal;
-}
-
-size_t target_build_id(const struct target *target, const uint8_t **id)
-{
-	char path[32];
-	struct stat program;
-	size_t size = 0;
-
-	*id = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)target->pid);
-	if (!target->image || stat(path, &program))
-		return 0;
-	for (size_t i = 0; i < image_range_count(target->image) && !*id; i++) {
-		const struct object *object = image_range_at(target->image, i)->object;
-
-		if (object && object_ino(object) == program.st_ino &&
-		    object_dev(object) == program.st_dev)
-			*id = object_build_id(object, &size);
-	}
-	return *id ? size : 0;
 }
