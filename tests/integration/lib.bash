@@ -16,7 +16,7 @@
 #     end_target / stop_tool          …; final [PID]: SNAP is the last snapshot
 #
 # Environment: BUILD, MEMLEAKBPF (the tool under test), MODES (the attach modes to go through, all of them), NIGHTLY (all attach modes),
-# TESTS_WEEK (what each_mode goes by), MODES_BY_TURNS (one of MODES a test, whatever else is said), TOOL_SECONDS and DEADLINE (per wait: of processor time that the tool may have, and by the clock), STACKS (fp: the kernel
+# MEMLEAKBPF_SEED (what random numbers begin with), TESTS_WEEK (what each_mode goes by), MODES_BY_TURNS (one of MODES a test, whatever else is said), TOOL_SECONDS and DEADLINE (per wait: of processor time that the tool may have, and by the clock), STACKS (fp: the kernel
 # has no unwinding by tables), VM_GUEST (the machine is emulated, tests/vm), LOOK_EVERY (seconds between two looks at what announces nothing).
 
 HERE=${BATS_TEST_DIRNAME}
@@ -27,6 +27,8 @@ TOOL=${MEMLEAKBPF:-$BUILD/memleakbpf}
 TARGETS=$BUILD/tests/targets
 DEADLINE=${DEADLINE:-300}
 TOOL_SECONDS=${TOOL_SECONDS:-$((DEADLINE / 5))}
+# What random numbers begin with: always the same by day, printed by night (tests/run).
+SEED=${MEMLEAKBPF_SEED:-1}
 MODE=${MODE-}
 MODES_WANTED=${MODES-}
 ALL_MODES=
@@ -78,6 +80,7 @@ fresh() {
 	PIDS=()
 	T_PID='' T_LINES=() T_ENV=()
 	FREEZER=''
+	RANDOM=$SEED
 	TOOL_PID='' TOOL_STATUS='' J_OUT='' J_NUMBER=0 TRUTH='' SNAP='' SNAPS=() TOLD=''
 	mkfifo "$D/in" "$D/out" "$D/json" "$D/idle"
 	exec {NEVER}<>"$D/idle"

@@ -610,7 +610,7 @@ named() {
 }
 
 @test "-p NAME: the process of that name; of several, or none, a line" {
-	local first name=shown_$RANDOM
+	local first name=shown_$$
 
 	run_tool top -p "$name"
 	refused 1 "no process matches -p $name"

@@ -73,9 +73,9 @@ verdict_comes() {
 
 # stop_held all|one|FILE: stops the tool, or all that it has started too, or freezes it, at a random moment after it has begun to hold the target.
 stop_held() {
-	python3 - "$CLOCK" "$TOOL_PID" "$1" "$HOLD_MS" 3>&- <<-'PY' || fail 'it holds nothing'
+	python3 - "$CLOCK" "$TOOL_PID" "$1" "$HOLD_MS" "$RANDOM" 3>&- <<-'PY' || fail 'it holds nothing'
 		import glob, os, random, signal, sys, time
-		target, tool, how, hold_ms = sys.argv[1:]
+		target, tool, how, hold_ms, seed = sys.argv[1:]
 		status = os.open(target + "/status", os.O_RDONLY)
 		# Before all ordinary processes, as the tool is meanwhile.
 		os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
@@ -83,7 +83,7 @@ stop_held() {
 		while b"TracerPid:\t0\n" in os.pread(status, 4096, 0):
 		    if time.monotonic() > end:
 		        sys.exit(1)
-		pause = time.monotonic() + random.random() * float(hold_ms) / 1000
+		pause = time.monotonic() + random.Random(seed).random() * float(hold_ms) / 1000
 		while time.monotonic() < pause:
 		    pass
 		if how.startswith("/"):

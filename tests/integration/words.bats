@@ -242,7 +242,7 @@ named() {
 }
 
 @test "-p NAME: all processes of that name, now and later, and no others; none of that name: status 1" {
-	local first later other name=chosen_$RANDOM
+	local first later other name=chosen_$$
 
 	run_tool -p "$name" -i 1h
 	[[ $STATUS -eq 1 ]] || fail "$STATUS $ERR"
@@ -275,7 +275,7 @@ named() {
 
 	group=$(sed -n 's/^0:://p' /proc/self/cgroup)
 	[[ -n $group ]] || skip 'no control groups of version 2'
-	name=grouped_$RANDOM
+	name=grouped_$$
 	named "$name"
 	run_tool -p "$name" --cgroup "$group" -n 1 -i 100ms -f json
 	[[ $STATUS -eq 0 && $(jq -s -c 'map(.pid)' <<<"$OUT") == "[$STARTED]" ]] || fail "$STATUS $OUT $ERR"

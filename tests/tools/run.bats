@@ -306,14 +306,15 @@ once() {
 }
 
 @test "what is for the night is left out by day, and is run at night" {
-	printf '%s\n' '# bats file_tags=nightly' "@""test 'one' { [[ \$NIGHTLY == 1 ]]; }" >"$TESTS_ROOT/tools/night.bats"
+	printf '%s\n' '# bats file_tags=nightly' "@""test 'one' { [[ \$NIGHTLY == 1 && \$MEMLEAKBPF_SEED == 12 ]]; }" >"$TESTS_ROOT/tools/night.bats"
 	printf '%s\n' "@""test 'two' { :; }" '# bats test_tags=nightly' "@""test 'three' { :; }" \
 		'# bats test_tags=alone,nightly' "@""test 'four' { :; }" '# bats test_tags=alone' "@""test 'five' { :; }" >"$TESTS_ROOT/tools/b.bats"
 	run tests/run tools
 	printf '%s\n' "$output"
 	[ "${lines[-1]}" = '2 passed, 0 failed, 0 skipped' ]
-	run tests/run nightly tools
+	MEMLEAKBPF_SEED=12 run tests/run nightly tools
 	printf '%s\n' "$output"
+	[ "${lines[0]}" = 'tests/run: MEMLEAKBPF_SEED=12' ]
 	[ "${lines[-1]}" = '5 passed, 0 failed, 0 skipped' ]
 	run tests/run tools night
 	[ "$status" -eq 1 ]

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/seed.h"
 #include "user/base/packed.h"
 
 #define COUNT 1000
@@ -15,6 +16,7 @@
 static void every_width(void **state)
 {
 	(void)state;
+	srandom(test_seed());
 	for (unsigned width = 1; width <= 57; width++) {
 		const uint64_t largest = (1ull << width) - 1;
 		struct packed array = {calloc(packed_bytes(COUNT, width), 1), width};

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/seed.h"
 #include "user/heap/block_set.h"
 
 static uint32_t first_from(const char *plain, uint32_t count, uint32_t from)
@@ -68,7 +69,7 @@ static void as_plain(void **state)
 					  4096, 4097, 8191, 40000, 262143, 262144, 262145};
 
 	(void)state;
-	srandom(7);
+	srandom(test_seed());
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		for (uint32_t density = 10; density <= 90; density += 40)
 			check(counts[i], density);
