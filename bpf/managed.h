@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Targets that have a runtime: Python, Ruby, PHP, Perl, a JVM, V8. Most of what the verifier looks at is
- * the readers of these, and most targets have none. So each program that walks a stack is there twice:
- * as it is, and with the readers (MEMLEAKBPF_MANAGED). The second one goes on where the first one knows
- * that the target has a runtime, by a tail call. User space loads it before the first such target is
- * entered in a runtime's rows (user/trace/later.c), so its slot is never empty then.
+ * Targets that have a runtime: Python, Ruby, PHP, Perl, a JVM, V8. Most of what the verifier looks
+ * at is the readers of these, and most targets have none. So each program that walks a stack is
+ * there twice: as it is, and with the readers (MEMLEAKBPF_MANAGED). The first one goes on in the
+ * second by a tail call, where it knows that the target has a runtime. User space loads the second
+ * before the first such target is entered in a runtime's rows (user/trace/later.c). So its slot is
+ * never empty then.
  *
- * Where the kernel has no tail calls for programs with functions of their own, the second one is loaded
- * in the place of the first, and does all (config.managed_later is 0).
+ * Some kernels have no tail calls for programs with functions of their own. There the second one is
+ * loaded in place of the first, and does all (config.managed_later is 0).
  */
 #ifndef MEMLEAKBPF_BPF_MANAGED_H
 #define MEMLEAKBPF_BPF_MANAGED_H
@@ -26,8 +27,8 @@
 #else
 
 /*
- * One for each kind of program: the kernel wants caller and callee to be loaded for the same kind of
- * attachment, and remembers that with the array.
+ * One for each kind of program. The kernel wants caller and callee to be loaded for the same kind
+ * of attachment, and remembers that kind with the array.
  */
 #define MANAGED_SLOT(name)                             \
 	struct {                                       \

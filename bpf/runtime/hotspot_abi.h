@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Java's own stacks, as HotSpot has them: what user space says of a target's JVM, and what the programs send of
- * the code that it is in. Structures: src/hotspot/share/code (codeCache.hpp, codeBlob.hpp, nmethod.hpp), memory/heap.hpp,
- * oops/method.hpp and constMethod.hpp, cpu/x86/frame_x86.hpp.
+ * Java's own stacks, as HotSpot has them. User space says this of a target's JVM, and the programs
+ * send this of the code that it is in. Sources of the structures:
+ *
+ * - src/hotspot/share/code: codeCache.hpp, codeBlob.hpp, nmethod.hpp
+ * - src/hotspot/share: memory/heap.hpp, oops/method.hpp, oops/constMethod.hpp
+ * - src/hotspot/cpu/x86/frame_x86.hpp
  */
 #ifndef MEMLEAKBPF_BPF_HOTSPOT_ABI_H
 #define MEMLEAKBPF_BPF_HOTSPOT_ABI_H
@@ -50,8 +53,10 @@ _Static_assert(sizeof(struct hotspot_row) == 168, "ABI");
 #define HOTSPOT_SHIFT_MAX 20
 
 /*
- * struct runtime_call: of interpreted code the Method, over what it is called, and the index of the bytecode; of other code where
- * it begins, its number of compilation, and the return address in it.
+ * What struct runtime_call has here:
+ *
+ * - of interpreted code: the Method, a hash over its name, and the index of the bytecode
+ * - of other code: where it begins, its number of compilation, and the return address in it
  */
 #define HOTSPOT_COMPILED 0x80000000u
 #define HOTSPOT_NATIVE	 0x7fffffffu /* interpreted, and no bytecode */

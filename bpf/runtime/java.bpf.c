@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Finding out what a frame of the JVM's is: of compiled code how large, by the table of the heap of code that it is in; of the
- * interpreter which method's. What these are called user space reads (user/runtime/java/java_names.c).
+ * Finds out what a frame of the JVM is. The table of the heap of code says how large compiled code
+ * is. An interpreter's frame says which method it runs. User space reads the names
+ * (user/runtime/java/java_names.c).
  */
 #include "bpf/runtime/java.h"
 

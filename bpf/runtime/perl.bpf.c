@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Following Perl's contexts, which lie one behind the other, in a stack for each time that C has called Perl by itself (sort, tie, a
- * signal), and copying what they are called while they run: nobody can free it then. What counts is what caller() says.
+ * Follows Perl's contexts, which lie one behind the other. There is a stack of them for each time
+ * that C has called Perl by itself (sort, tie, a signal). Copies their names while they run, when
+ * nobody can free them. The result is what caller() says.
  */
 #include "bpf/runtime/perl.h"
 #include "bpf/runtime/runtime_chain.h"

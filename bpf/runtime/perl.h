@@ -37,8 +37,9 @@ struct perl_thread {
 RUNTIME_MAPS(perl)
 
 /*
- * Follows the contexts of the current thread: perl->chain.hash over what they run, where, and where C had called it; 0: there
- * are none, or that could not be found out, which is counted.
+ * Follows the contexts of the current thread. perl->chain.hash is then over what they run, where in
+ * it, and where C had called it. 0: there are none, or they could not be found out, which is
+ * counted.
  */
 int perl_follow(struct perl_thread *perl);
 

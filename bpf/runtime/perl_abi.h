@@ -11,7 +11,10 @@
 
 #define PERL_TEXT_BYTES 256
 
-/* A stack of contexts: where they are, the stack before it, the number of the innermost one (the lower half), and whose it is (the upper). */
+/*
+ * A stack of contexts: where they are, the stack before it, the number of the innermost one (lower
+ * half), whose it is (upper half).
+ */
 #define PERL_INFO_CONTEXTS  1
 #define PERL_INFO_PREV	    2
 #define PERL_INFO_INDEX	    4
@@ -53,7 +56,10 @@
 /* Of a glob's body. */
 #define PERL_GLOB_NAME	4
 #define PERL_GLOB_STASH 5
-/* Of what else a package has: its name, or where its names are; how many (the upper half): below 0 the first is not in use. */
+/*
+ * A package's further part: its name, or where its names are, and how many (upper half). Below 0
+ * the first name is not in use.
+ */
 #define PERL_STASH_NAME	 0
 #define PERL_STASH_COUNT 3
 #define PERL_STASH_WORDS 4

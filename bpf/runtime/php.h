@@ -31,8 +31,9 @@ struct php_thread {
 RUNTIME_MAPS(php)
 
 /*
- * Follows the frames of the current thread: php->chain.hash over what they run, where in it, and where C had called it; 0: there
- * are none, or that could not be found out, which is counted.
+ * Follows the frames of the current thread. php->chain.hash is then over what they run, where in
+ * it, and where C had called it. 0: there are none, or they could not be found out, which is
+ * counted.
  */
 int php_follow(struct php_thread *php);
 

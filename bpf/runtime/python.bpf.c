@@ -22,8 +22,8 @@
 #define BYTES_DATA    32
 
 /*
- * PyASCIIObject's bits: `interned` has two, or in some of the headers of 3.14 and 3.15 a uint16_t, of
- * which never more than two are in use; a string's width is never 0.
+ * PyASCIIObject's bits. `interned` has two bits, or a uint16_t in some headers of 3.14 and 3.15, of
+ * which never more than two are in use. The width of a string is never 0.
  */
 #define TEXT_BITS(word) ((uint32_t)((word) >> 2 & 7 ? (word) : (word) >> 14))
 
@@ -74,8 +74,8 @@ static __always_inline uint64_t code_word(const struct python_thread *py, uint8_
 }
 
 /*
- * Where the thread's state is found, by its key; 0: it has none, as a thread that never ran Python, or before the
- * interpreter begins and after it was unmapped.
+ * Where the state of the thread is found, by its key. 0: it has none. A thread that never ran
+ * Python has none, nor has any before the interpreter begins and after it was unmapped.
  */
 static __always_inline uint64_t python_state_place(const struct python_row *row)
 {
@@ -87,9 +87,9 @@ static __always_inline uint64_t python_state_place(const struct python_row *row)
 }
 
 /*
- * The thread's state; 0: none. What the thread has set for a key stays where it is, with the number that says for
- * whom it was (`seq`, another one once the key has been deleted and made anew): while that is there the key is not
- * looked at again.
+ * The thread's state; 0: none. What the thread has set for a key stays where it is, with a number
+ * for its owner (`seq`). The number changes once the key has been deleted and made anew. While the
+ * number is there the key is not looked at again.
  */
 static __always_inline uint64_t python_state(const struct python_row *row, struct python_thread *py)
 {
@@ -127,9 +127,10 @@ static __always_inline int python_first_frame(const struct python_row *row,
 }
 
 /*
- * The frame at py->looked into py->frames. From 3.11 on a function's frame lies right behind its caller's in memory that is the thread's own,
- * and a read costs the same whether it is of 8 bytes or of many: what is in front of a frame is read with it, as far as its page goes, which is
- * there. Those of generators and of calls from C lie elsewhere, and leave what has been read so.
+ * Reads the frame at py->looked into py->frames. From 3.11 on a function's frame lies right behind
+ * its caller's, in memory of the thread's own. A read of 8 bytes costs as much as one of many. So
+ * the bytes in front of a frame are read with it, from its page, which is there. Frames of
+ * generators and of calls from C lie elsewhere, and leave the earlier read as it is.
  */
 static __always_inline int python_read_frame(const struct python_row *row, struct python_thread *py)
 {
@@ -218,8 +219,9 @@ __noinline uint64_t python_mix_text(struct python_thread *py, uint64_t hash, uin
 }
 
 /*
- * The same of the name of a code object's file, which the functions of a stack have in common mostly, and of
- * its table of lines if that name begins with `<`. While they are being run neither is freed.
+ * The same of the name of a code object's file, which most functions of a stack have in common. If
+ * that name begins with `<`, of its table of lines as well. Neither is freed while they are being
+ * run.
  */
 static __always_inline uint64_t python_mix_file(const struct python_row *row,
 						struct python_thread *py)
@@ -240,10 +242,10 @@ static __always_inline uint64_t python_mix_file(const struct python_row *row,
 }
 
 /*
- * What tells the code object from another that is at its address later: a name's hash is one of its
- * characters, the other objects are its own, it has some length (before 3.11 that of an object with
- * its instructions). From 3.12 on it has a number, and needs no name. Before, what was made from a text ("<string>",
- * "<ipython-input-3>") may be like the one before it in all that.
+ * What tells the code object from another one at the same address later. A name's hash is one of
+ * its characters. The other objects are its own. It has some length (before 3.11 that of an object
+ * with its instructions). From 3.12 on it has a number, and needs no name. Before, code that was
+ * made from a text ("<string>", "<ipython-input-3>") may be like the code before it in all of that.
  */
 static __always_inline uint32_t python_cookie(const struct python_row *row,
 					      struct python_thread *py)

@@ -85,8 +85,8 @@ _Static_assert(sizeof(struct python_thread) <= 16384 - 256, "16 KiB of the kerne
 RUNTIME_MAPS(python)
 
 /*
- * Follows the chain of the current thread: py->chain.hash over the functions, where in them it is,
- * and where C had called them; 0: it is in none, or that could not be found out.
+ * Follows the chain of the current thread. py->chain.hash is then over the functions, where in them
+ * it is, and where C had called them. 0: the thread is in none, or that could not be found out.
  */
 int python_follow(const struct python_row *row, struct python_thread *py);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Following the control frames of CRuby, of the thread that runs, which lie one behind the other at the end of its VM's stack, and
- * copying what they are called while they run: nobody can free it then.
+ * Follows CRuby's control frames of the running thread, which lie one behind the other at the end
+ * of its VM's stack. Copies their names while they run, when nobody can free them.
  */
 #include "bpf/runtime/ruby.h"
 #include "bpf/runtime/runtime_chain.h"
@@ -32,15 +32,19 @@
 #define SYMBOL_ID     4
 #define SYMBOL_OF(id) ((id) << 8 | 0x0c)
 
-/* symbol.c: texts and symbols by turns, in arrays of so many of both, to which an array leads; and an ID's bits that say what it names. */
+/*
+ * symbol.c: an array leads to arrays with that many texts and symbols by turns. Some bits of an ID
+ * say what it names.
+ */
 #define SYMBOLS_IDS    16
 #define SYMBOLS_UNIT   512
 #define ID_SCOPE_SHIFT 4
 
 /*
- * The table that says how many runs of a line begin up to an instruction (iseq.c: struct succ_index_table): the first instructions
- * are in words of 9 numbers of 7 bits; all others in blocks of 512 bits, in front of which are the sums of what is before the
- * block, and, of 9 bits each, of what is before its words but the first.
+ * The table that says how many runs of a line begin up to an instruction (iseq.c: struct
+ * succ_index_table). The first instructions are in words of 9 numbers with 7 bits each. All others
+ * are in blocks of 512 bits. In front of a block is the sum of all that is before it. Further
+ * numbers of 9 bits have the sums before its words, except the first word.
  */
 #define TABLE_FIRST	  54
 #define TABLE_FIRST_WORDS 6

@@ -32,8 +32,9 @@ struct ruby_thread {
 RUNTIME_MAPS(ruby)
 
 /*
- * Follows the frames of the current thread: ruby->chain.hash over what they run, where in it, and where C had called it; 0: there
- * are none, or that could not be found out, which is counted.
+ * Follows the frames of the current thread. ruby->chain.hash is then over what they run, where in
+ * it, and where C had called it. 0: there are none, or they could not be found out, which is
+ * counted.
  */
 int ruby_follow(struct ruby_thread *ruby);
 

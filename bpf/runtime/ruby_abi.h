@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ruby's own stacks, as CRuby has them: what user space says of a target's interpreter, and what the programs send of the
- * code that it runs. Structures: vm_core.h (rb_execution_context_t, rb_control_frame_t, rb_iseq_constant_body),
- * iseq.c (lines), internal/imemo.h, include/ruby/internal/core/rstring.h and
- * rarray.h.
+ * Ruby's own stacks, as CRuby has them. User space says this of a target's interpreter, and the
+ * programs send this of the code that it runs. Sources of the structures:
+ *
+ * - vm_core.h: rb_execution_context_t, rb_control_frame_t, rb_iseq_constant_body
+ * - iseq.c: lines
+ * - internal/imemo.h, include/ruby/internal/core/rstring.h and rarray.h
  */
 #ifndef MEMLEAKBPF_BPF_RUBY_ABI_H
 #define MEMLEAKBPF_BPF_RUBY_ABI_H
@@ -30,7 +32,10 @@
 #define RUBY_FRAME_ISEQ	 2
 #define RUBY_FRAME_EP	 4
 #define RUBY_FRAME_WORDS 5 /* which are in front in all versions, */
-/* and those up to the one that its `ep` leads to: what led to its method, and its flags: C has called it; it is a method in C. */
+/*
+ * and the words up to the one that its `ep` leads to: the way to its method, and its flags. C has
+ * called it; it is a method in C.
+ */
 #define RUBY_ENV_METHOD	    0
 #define RUBY_ENV_FLAGS	    2
 #define RUBY_ENV_WORDS	    3

@@ -24,8 +24,8 @@ static __always_inline uint64_t runtime_thread_pointer(void)
 }
 
 /*
- * Where the thread has what it has set for the key, whose words begin `thread_data` bytes behind its pointer; 0: nowhere, as long
- * as it has set nothing for such keys.
+ * Where the thread keeps what it has set for the key. Its words begin `thread_data` bytes behind
+ * its pointer. 0: nowhere, as long as it has set nothing for such keys.
  */
 static __always_inline uint64_t runtime_key_place(uint64_t thread_data, uint32_t key)
 {

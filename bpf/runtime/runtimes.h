@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All runtimes whose functions are followed: the interface of bpf/runtime/runtimes.bpf.c to the probe programs. These are functions of their
- * own for the verifier, which goes through them once, and on in the programs as if there were one runtime, or none: each that had its
- * branches there would be gone through with each of the others, and with all that comes behind.
+ * All runtimes whose functions are followed: the interface of bpf/runtime/runtimes.bpf.c to the
+ * probe programs. The functions are global, so the verifier goes through each of them once. In the
+ * programs it then goes on as if there were one runtime, or none. If each runtime had its branches
+ * in the programs, the verifier would go through every combination of them, and through all that
+ * comes behind.
  */
 #ifndef MEMLEAKBPF_BPF_RUNTIMES_H
 #define MEMLEAKBPF_BPF_RUNTIMES_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The JavaScript functions of a walk. It takes down where the frames are that may be theirs; what these are is looked up behind it,
- * so that no function here lies below those that walk, and while they are being run: V8's collector moves them.
+ * The JavaScript functions of a walk. The walk notes the places of frames that may be theirs. What
+ * these are is looked up behind it, so that no function here lies below those that walk. It is
+ * looked up while they are being run, since V8's collector moves them.
  */
 #include "bpf/runtime/v8_read.h"
 #include "bpf/runtime/runtime_chain.h"
@@ -43,8 +44,9 @@ static __always_inline bool v8_is_place(uint64_t start, uint64_t end)
 }
 
 /*
- * What a ScopeInfo has behind its variables: the function's name, a number, what its name may be else (a whole script's has none),
- * and where it begins and ends if that is not in front of them. Of a module one word stands before the variables.
+ * What a ScopeInfo has behind its variables: the function's name, a number, what its name may be
+ * else (a whole script has none). Where the function begins and ends follows, if that is not in
+ * front of the variables. In a module one word stands before the variables.
  */
 static __always_inline bool v8_take_tail(struct v8_thread *v8, uint32_t i)
 {
@@ -179,8 +181,9 @@ static __always_inline uint32_t v8_baseline_cookie(const struct v8_thread *v8)
 }
 
 /*
- * How far the frame is in its function: call->at. What optimised code has in those places of the frame may be left from before it was
- * compiled: whose code it is is looked up first, and whether the return address is in the interpreter is for user space to say.
+ * How far the frame is in its function: call->at. In those places of its frame optimised code may
+ * have left-overs from before it was compiled. So it is looked up first whose code it is. User
+ * space says whether the return address is in the interpreter.
  */
 static __always_inline void v8_place(struct v8_thread *v8, uint32_t at, uint64_t pc)
 {
@@ -556,8 +559,9 @@ __noinline int v8_tell_function(struct v8_thread *v8, uint32_t at)
 }
 
 /*
- * Optimised code, and before that the functions in it. 0, or it could not be sent. Part of v8_tell(), and one step after the other: each
- * function between that and v8_copy_text() takes stack from what kernels before 6.8 allow for all of them.
+ * Sends optimised code, and before that the functions in it. 0, or it could not be sent. It is a
+ * part of v8_tell(), and goes one step after the other. Each function between v8_tell() and
+ * v8_copy_text() takes from the stack that kernels before 6.8 allow for all of them.
  */
 static __always_inline int v8_tell_code(struct v8_thread *v8, uint32_t at)
 {

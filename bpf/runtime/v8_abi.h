@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * JavaScript's own stacks, as V8 has them: what user space says of a target's V8, and what the programs send of the functions that
- * it is in. Structures: V8's src/objects (js-function.tq, shared-function-info.tq, scope-info.tq, script.tq, string.tq) and
- * src/execution/frame-constants.h. Pointers to objects of its heap are tagged, and pointers are not compressed.
+ * JavaScript's own stacks, as V8 has them. User space says this of a target's V8, and the programs
+ * send this of the functions that it is in. Pointers to objects of its heap are tagged, and
+ * pointers are not compressed. Sources of the structures:
+ *
+ * - src/objects: js-function.tq, shared-function-info.tq, scope-info.tq, script.tq, string.tq
+ * - src/execution/frame-constants.h
  */
 #ifndef MEMLEAKBPF_BPF_V8_ABI_H
 #define MEMLEAKBPF_BPF_V8_ABI_H
@@ -47,10 +50,16 @@ struct v8_row {
 	uint8_t bytecodes_first, bytecodes_positions;
 	/* In a Code: what it was made from, and behind that a table of how many bytes were made from each; which kind has both. */
 	uint8_t code_bytecodes, code_baseline;
-	/* And where its instructions are (0: in it, from code_own on), of which kind it is in the lowest bits, how many bytes they are, and an array of V8_DEOPT. */
+	/*
+	 * And where its instructions are (0: in it, from code_own on). Its kind is in the lowest
+	 * bits. Then its size in bytes, and an array of V8_DEOPT.
+	 */
 	uint8_t code_start, code_own, code_kind, code_size, code_deopt;
 	uint8_t stream_code; /* so far in front of instructions a word leads to their Code; 0: they are in it */
-	/* In an array of V8_DEOPT, in words: what its literals are, a number that no other code has, and where the places of the code begin. */
+	/*
+	 * In an array of V8_DEOPT, in words: its literals, a number that no other code has, and
+	 * where the places of the code begin.
+	 */
 	uint8_t deopt_literals, deopt_id, deopt_places;
 	/* Words of a SharedFunctionInfo up to its number in its script, which has one itself; 0: where they are is not known. */
 	uint8_t shared_words;
@@ -71,8 +80,10 @@ _Static_assert(sizeof(struct v8_row) == 68, "ABI");
 #define V8_FORM_SLICED	   3
 #define V8_FORM_THIN	   5
 
-/* From the frame pointer down: the context, or what kind of a frame it is; the function; of unoptimised code, behind a number, the bytecodes and, where
- * these are interpreted, where in them it is. */
+/*
+ * From the frame pointer down: the context, or the kind of the frame; the function. Unoptimised
+ * code has, behind a number, the bytecodes, and where it is in them if these are interpreted.
+ */
 #define V8_FRAME_WORDS 5
 
 /* So many words of a SharedFunctionInfo, the last of which may be another object's, and of a Script, up to its number. */
@@ -115,9 +126,10 @@ struct v8_text {
 };
 
 /*
- * RUNTIME_CODE: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the cookie over what it is, and
- * the lower half of the return address in it; `at`: bytes from where it begins to the call, one more than that (0: unknown), of its
- * bytecodes, or of baseline code (which has a cookie of its own) to the return address.
+ * RUNTIME_CODE: a function, as it is being run. struct runtime_call has its SharedFunctionInfo, the
+ * cookie over it, and the lower half of the return address in it. `at` has the bytes from its
+ * beginning to the call, plus one (0: unknown). Bytecodes count to the call. Baseline code, which
+ * has a cookie of its own, counts to the return address.
  */
 struct v8_function_event {
 	struct event_header header;
@@ -128,7 +140,10 @@ struct v8_function_event {
 	int32_t start;		/* which of them it begins with; negative: unknown */
 	int32_t first_line;	/* that the script begins with, from 0 on */
 	struct v8_text name, inferred, file;
-	/* The script up to where the function ends, if it is no longer than that: bytes that are sent; 0: it is, or cannot be read. */
+	/*
+	 * The script up to the function's end, if it is no longer than that: so many bytes are
+	 * sent. 0: it is longer, or cannot be read.
+	 */
 	uint32_t text_size;
 	uint32_t text_width; /* bytes of a character */
 	/* Of each table so many bytes are sent of so many; 0: it has none, or it cannot be read. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Optimised code of V8's, and the functions that have been inlined into it. What V8 itself goes by when it lists a stack
- * (OptimizedFrame::Summarize()): the places to which it could be left for the interpreter, of which each call is one. They are taken as they
- * are, and user space reads them.
+ * Optimised code of V8, and the functions that have been inlined into it. V8 itself goes by the
+ * same when it lists a stack (OptimizedFrame::Summarize()): the places at which it could leave the
+ * code for the interpreter. Each call is one of these. They are sent as they are, and user space
+ * reads them.
  */
 #include "bpf/runtime/v8_read.h"
 
@@ -256,7 +257,10 @@ static __always_inline void v8_fill_places(struct v8_thread *v8, uint64_t array)
 			  translations - 1 + V8_ARRAY_BYTES, length >> 32, V8_TRANSLATIONS_BYTES);
 }
 
-/* Behind its instructions Maglev's code has a table of what its calls return to; what is behind that has other forms, and as many bytes at the most. */
+/*
+ * Behind its instructions Maglev's code has a table of the places that its calls return to. What is
+ * behind that has other forms, and at most as many bytes.
+ */
 static __always_inline void v8_fill_safepoints(struct v8_thread *v8)
 {
 	struct v8_code_event *event = &v8->optimised;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions of V8's that the thread has come through before. What such a function is takes a dozen reads to find out; that it is still the same one takes
- * two: V8 numbers its scripts, and in a script its functions, and no number is given twice. So neither is known by where it lies, but by its words, which have these numbers.
+ * Functions of V8 that the thread has come through before. To find out such a function takes a
+ * dozen reads. To see that it is still the same one takes two. V8 numbers its scripts, and the
+ * functions in a script, and gives no number twice. So a function is not known by its address, but
+ * by the words that have these numbers.
  */
 #include "bpf/runtime/v8_read.h"
 

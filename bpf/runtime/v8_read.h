@@ -38,8 +38,8 @@ static __always_inline int v8_read(void *to, uint32_t size, uint64_t object, uin
 }
 
 /*
- * What an object's first word says of its map, while the collector runs as well: then that may be where it has been moved to, without
- * a tag. What is behind it stays.
+ * What an object's first word says of its map, even while the collector runs. Then the word may be
+ * the address, without a tag, that the object has been moved to. What is behind the word stays.
  */
 static __always_inline uint64_t v8_map_of(uint64_t word)
 {

@@ -93,8 +93,8 @@ static void diff_accesses_put(struct comparison *c, const struct compared_access
 }
 
 /*
- * What reads and what writes are two, unless it is not known of one of them what it did: that may be
- * the one or the other, and is called neither new nor gone for that.
+ * What reads and what writes are two misuses. Where it is not known of one of them what it did, it
+ * may be either: so it is called neither new nor gone.
  */
 static void diff_accesses_put_modes(struct comparison *c, const struct diff_access *entry)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Compares the bad accesses of guarded blocks (--guard) of two moments. Two are the same when they
- * are of one kind, the functions of their stacks are the same, and both read or both wrote, as far
- * as that is known.
+ * have the same kind and the same functions in their stacks. Also both have to have read, or both
+ * written, as far as that is known.
  */
 #ifndef MEMLEAKBPF_ANALYSIS_DIFF_ACCESSES_H
 #define MEMLEAKBPF_ANALYSIS_DIFF_ACCESSES_H

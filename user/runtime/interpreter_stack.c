@@ -100,10 +100,12 @@ static bool weave_place(struct weave *w, const struct stack_place *place, size_t
 }
 
 /*
- * Of functions that no call of the evaluating function was found for: a part of it that has no name lies
- * elsewhere, or the walk has ended before. They stand behind the others; where the walk is whole,
- * before those of C that called the interpreter. Where the chain was cut those of C behind it are left out, as
- * they are where such a call was found: between them and these are the functions that are not known.
+ * Adds the functions for which no call of the evaluating function was found. A part of that
+ * function without a name lies elsewhere, or the walk has ended before. They stand behind the other
+ * functions. If the walk is whole, they stand before the C functions that called the interpreter.
+ *
+ * Where the chain was cut the C functions behind it are left out. They are left out as well where
+ * such a call was found: unknown functions lie between the two.
  */
 static void weave_add_rest(struct weave *w, bool whole)
 {

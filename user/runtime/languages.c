@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The table of languages. Stacks get the functions of one after the other: V8's and Java's stand in
- * the place of code that the walk has found, the others' between the interpreter's own functions.
+ * The table of languages, in the order in which stacks get their functions. Functions of V8 and
+ * Java take the place of code that the walk has found. Functions of the other languages come
+ * between the interpreter's own functions.
  */
 #include "user/base/util.h"
 #include "user/runtime/java/java_ops.h"

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What tells each one's memory, of a living process: of Go the addresses of its arenas (runtime/malloc.go, mallocinit()), of V8 its pages
- * (user/heap/v8_page.h), of HotSpot its own variables. Of a copy of the memory user/heap/unknown_shapes.c tells it likewise.
+ * How the memory of each runtime is told in a living process:
+ *
+ * - Go: by the addresses of its arenas (runtime/malloc.go, mallocinit())
+ * - V8: by its pages (user/heap/v8_page.h)
+ * - HotSpot: by its own variables
+ *
+ * user/heap/unknown_shapes.c tells them likewise in a copy of the memory.
  */
 #include "user/runtime/runtime_heaps.h"
 

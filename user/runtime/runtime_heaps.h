@@ -20,8 +20,9 @@ struct target_heaps {
 };
 
 /*
- * Fills target->heaps.found. Reading how much there is takes some milliseconds a GiB, and so it is done in at most a
- * twentieth of the time; in between, and at the target's end, what was found last holds. Does not stop the process.
+ * Fills target->heaps.found, without stopping the process. Reading the sizes takes some
+ * milliseconds a GiB, so it is done in at most a twentieth of the time. In between, and at the
+ * target's end, the last result holds.
  */
 void runtime_heaps_read(const struct runtimes *runtimes, struct runtime_target *target);
 

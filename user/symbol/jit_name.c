@@ -98,8 +98,8 @@ static bool jit_take_number(struct jit_text *text, uint32_t *number)
 }
 
 /*
- * Where the script begins in "FUNCTION SCRIPT": functions ("get size") and paths may have spaces, but a path or
- * a URL is told by what it begins with.
+ * Where the script begins in "FUNCTION SCRIPT". Functions ("get size") and paths may have spaces.
+ * The beginning of a path or a URL tells it.
  */
 static size_t jit_find_script(struct jit_text text)
 {

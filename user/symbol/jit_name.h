@@ -22,15 +22,15 @@ struct jit_name {
 };
 
 /*
- * Never fails: what is not understood is a function of that name, of a runtime that is not known
+ * Never fails: a name that is not understood is a function of that name, of an unknown runtime
  * (FRAME_KIND_JIT).
  *
- * CPython: "py::QUALNAME:FILE" (Python/perf_trampoline.c).
- * V8: "TAG:", a mark of the code's tier, "FUNCTION SCRIPT:LINE:COLUMN"; and names of its own code
- * (src/logging/log.cc, CodeEventLogger; before V8 9.6 JS was LazyCompile or Function).
- * HotSpot: "TYPE CLASS.METHOD(TYPES)" (CodeCache::write_perf_map(), Method::external_name()), or of perf-map-agent
- * "Lpackage/Class;::method"; and names of its own code.
- * .NET: "RETURN [ASSEMBLY] CLASS::METHOD(TYPES)[TIER]" (src/coreclr/vm/perfmap.cpp).
+ * - CPython: "py::QUALNAME:FILE" (Python/perf_trampoline.c)
+ * - V8: "TAG:", a mark of the code's tier, "FUNCTION SCRIPT:LINE:COLUMN"; and names of its own
+ *   code. See src/logging/log.cc, CodeEventLogger. Before V8 9.6 JS was LazyCompile or Function
+ * - HotSpot: "TYPE CLASS.METHOD(TYPES)" (CodeCache::write_perf_map(), Method::external_name()); and
+ *   names of its own code. By perf-map-agent "Lpackage/Class;::method"
+ * - .NET: "RETURN [ASSEMBLY] CLASS::METHOD(TYPES)[TIER]" (src/coreclr/vm/perfmap.cpp)
  */
 struct jit_name jit_name_parse(const char *name, size_t len);
 

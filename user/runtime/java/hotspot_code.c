@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Compiled code says for each address that a call returns to which methods are there, inlined ones too: PcDesc
- * (src/hotspot/share/code/pcDesc.hpp), ScopeDesc (scopeDesc.cpp) and the numbers in it (utilities/unsigned5.hpp from 19 on,
- * code/compressedStream.cpp before). A method's lines: oops/constMethod.hpp, CompressedLineNumberReadStream in oops/method.hpp.
+ * For each address that a call returns to, compiled code says which methods are there, inlined ones
+ * too. Sources, below src/hotspot/share:
+ *
+ * - code/pcDesc.hpp and code/scopeDesc.cpp
+ * - the numbers in ScopeDesc: utilities/unsigned5.hpp from 19 on, code/compressedStream.cpp before
+ * - lines of methods: oops/constMethod.hpp, CompressedLineNumberReadStream in oops/method.hpp
  */
 #include "user/runtime/java/hotspot_code.h"
 
@@ -295,8 +298,9 @@ static bool code_metadata(const struct code *c, uint64_t blob, uint64_t *at)
 }
 
 /*
- * In 8 all is so far from the header; until 22 two members lead there instead. 23 and 24 have it in two parts, of which one is behind the header
- * still; from 25 on both are outside of the heap of code.
+ * In 8 the header has the distances of all tables. Up to 22 two members lead to them instead. 23
+ * and 24 have two parts, one of which is still behind the header. From 25 on both are outside of
+ * the heap of code.
  */
 static bool code_read_tables(const struct code *c, uint64_t blob, struct code_tables *t)
 {

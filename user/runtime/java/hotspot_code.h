@@ -16,8 +16,11 @@ struct hotspot_place {
 };
 
 /*
- * Calls back for each method, the innermost first, with strings in UTF-8 of any characters that last for the call. Nothing has been
- * called for where it fails: 0; -ESTALE: what is there is not what the call was in; -EFAULT: it cannot be read, or makes no sense.
+ * Calls back for each method, the innermost first. The strings are UTF-8 of any characters, and
+ * last for the call. 0, or without a call:
+ *
+ * - -ESTALE: the call was in other code than what is there now
+ * - -EFAULT: it cannot be read, or makes no sense
  */
 int hotspot_code_places(const struct hotspot_layout *layout, const struct hotspot_memory *memory,
 			const struct runtime_call *call,

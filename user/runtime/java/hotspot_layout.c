@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * src/hotspot/share/runtime/vmStructs.cpp says what is in the tables: 8, 11, 17, 21 and 25 to 28 were tried. What a member was called in others
- * is from their sources: 8 has one heap of code and no array of them; from 9 to 22 nmethods have a superclass CompiledMethod and
- * their code's address, before and from 23 on an offset to it.
+ * src/hotspot/share/runtime/vmStructs.cpp says what is in the tables. 8, 11, 17, 21 and 25 to 28
+ * were tried. The names of members in other versions are from their sources. 8 has one heap of
+ * code, and no array of heaps. From 9 to 22 nmethods have a superclass CompiledMethod and the
+ * address of their code. Before that, and from 23 on, they have an offset to it.
  */
 #include "user/runtime/java/hotspot_layout.h"
 

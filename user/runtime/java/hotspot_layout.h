@@ -48,8 +48,11 @@ struct hotspot_layout {
 };
 
 /*
- * 0, -EAGAIN: the process has not got so far that its tables can be read (with a reason where other bytes stand in their
- * place), or -ENOTSUP with the reason.
+ * 0, or one of these:
+ *
+ * - -EAGAIN: the process has not got so far that its tables can be read. There is a reason where
+ *   other bytes stand in their place
+ * - -ENOTSUP, with the reason
  */
 int hotspot_layout_read(const struct hotspot_symbols *symbols, uint64_t bias,
 			const struct hotspot_memory *memory, struct hotspot_layout *out,

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The file .attach_pidN in the target's /tmp says that somebody wants to talk, SIGQUIT has the JVM look for it, and it listens at
- * .java_pidN there from then on (N: its id in its own pid namespace). Whatever is there may be somebody else's: nothing is followed
- * that is no directory, and whoever listens has to be the process itself.
+ * How to talk to a JVM, N being its id in its own pid namespace:
+ *
+ * - The file .attach_pidN in the target's /tmp says that somebody wants to talk.
+ * - SIGQUIT has the JVM look for that file.
+ * - From then on the JVM listens at .java_pidN there.
+ *
+ * Anything there may be somebody else's. So only directories are followed, and the listener has to
+ * be the process itself.
  */
 #include "user/runtime/java/jvm_attach.h"
 

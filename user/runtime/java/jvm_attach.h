@@ -16,8 +16,9 @@ struct jvm_asking {
 };
 
 /*
- * To be called in a process of its own: it becomes the target's user for good, and does nothing that the target could not do
- * itself. SIGQUIT is sent only to a process that has a handler for it, as it would end others. 0, or -errno with the reason.
+ * To be called in a process of its own, which becomes the target's user for good. It does nothing
+ * that the target could not do itself. It sends SIGQUIT only to a process with a handler for it,
+ * since that signal ends others. 0, or -errno with the reason.
  */
 int jvm_ask_perfmap(pid_t pid, const struct jvm_asking *asking, char reason[static REASON_MAX]);
 

@@ -53,8 +53,8 @@ static _Noreturn void asker_answer(const struct asker_question *question)
 }
 
 /*
- * Ends when nobody can ask any more. A question that is being asked then is asked to its end, so that nothing is left in the
- * target's /tmp; signals to the tool's process group do not come here.
+ * Ends when nobody can ask any more. A question that is under way is asked to its end, so nothing
+ * is left in the target's /tmp. Signals to the tool's process group do not come here.
  */
 static _Noreturn void asker_run(int fd)
 {

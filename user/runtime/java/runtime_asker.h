@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * --ask-runtime: JVMs are asked to write a perf map before a report. By a process of its own, which is there from before the tool
- * gives up its privileges: for each question it makes another one, which becomes the target's user. Private to user/runtime.
+ * --ask-runtime: JVMs are asked to write a perf map before a report. A process of its own asks,
+ * which was made before the tool gave up its privileges. For each question it makes another
+ * process, which becomes the target's user. Private to user/runtime.
  */
 #ifndef MEMLEAKBPF_RUNTIME_RUNTIME_ASKER_H
 #define MEMLEAKBPF_RUNTIME_RUNTIME_ASKER_H

@@ -16,8 +16,12 @@ struct perl_runtime {
 };
 
 /*
- * 0 and *out, whose addresses are those of linking; -ENOENT: it is not Perl; -ENOTSUP, with the reason: it is one whose frames
- * are not known; *out has the version then. -EIO. Not logged.
+ * Not logged.
+ *
+ * - 0 and *out, whose addresses are those of linking
+ * - -ENOENT: it is not Perl
+ * - -ENOTSUP, with the reason: the frames of this Perl are not known; *out has its version
+ * - -EIO
  */
 int perl_find(struct object *object, struct perl_runtime *out, char reason[static REASON_MAX]);
 

@@ -9,7 +9,10 @@
 
 _Static_assert(PERL_TEXT_BYTES == RUNTIME_TEXT_BYTES, "runtime_text_copy()");
 
-/* It comes with its end, which stands in the last byte of one that was cut: nor is one known to be whole that ends just there. */
+/*
+ * The program sends the end of the name. A name that was cut has its end in the last byte, and so
+ * may a whole one of that length: it counts as cut.
+ */
 static const char *perl_file(const struct perl_code_event *event, char to[static RUNTIME_COPY_MAX])
 {
 	uint32_t length = event->file_length;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The layouts are by Zend/zend_compile.h and zend_globals.h of each version, of builds without threads (NTS) and without options
- * for debugging. What all have in common is in bpf/runtime/php_abi.h.
+ * The layouts are from Zend/zend_compile.h and zend_globals.h of each version. They are of builds
+ * without threads (NTS) and without options for debugging. bpf/runtime/php_abi.h has what all
+ * versions have in common.
  *
- * Which version it is stands in each module that is linked in: struct _zend_module_entry (Zend/zend_modules.h) begins with its
- * size, the number of the engine's interface, and how the engine was built. That interface's number changes with each version.
+ * Each module that is linked in tells the version. Its struct _zend_module_entry
+ * (Zend/zend_modules.h) begins with its size, the number of the engine's interface, and how the
+ * engine was built. The number of the interface changes with each version.
  */
 #include "user/runtime/php/php_engine.h"
 

@@ -21,8 +21,12 @@ struct php_runtime {
 };
 
 /*
- * 0 and *out, for php_runtime_free(); -ENOENT: it is not PHP; -ENOTSUP, with the reason: it is one whose frames are not known;
- * *out has the version then. -EIO, -ENOMEM. Not logged.
+ * Not logged.
+ *
+ * - 0 and *out, for php_runtime_free()
+ * - -ENOENT: it is not PHP
+ * - -ENOTSUP, with the reason: the frames of this PHP are not known; *out has its version
+ * - -EIO, -ENOMEM
  */
 int php_find(struct object *object, struct php_runtime *out, char reason[static REASON_MAX]);
 void php_runtime_free(struct php_runtime *runtime);

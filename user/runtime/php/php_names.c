@@ -120,9 +120,10 @@ static uint32_t php_running(struct target_php *php, const struct location *eval)
 }
 
 /*
- * Of the innermost function, where that is written in PHP. A frame says where it stands, but not all instructions write that down
- * before they ask for memory. Which kind runs is told by where the interpreter's own code was left: what PHP has noted is so where
- * that kind always does, or where no other line of the function has such a one. 0: unknown.
+ * The line of the innermost function, where that is written in PHP; 0: unknown. A frame says where
+ * it stands. But not all instructions write that down before they ask for memory. Where the
+ * interpreter's own code was left tells which kind of instruction runs. PHP's note is right in two
+ * cases: that kind always writes it, or no other line of the function has such an instruction.
  */
 static uint32_t php_line(struct target_php *php, const struct php_code *code,
 			 const struct location *eval)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * CPython's variables and types are exported by all its builds, shared or not, stripped or not:
- * _PyRuntime, PyCode_Type and so on. How its structures look hangs on the version (Py_Version, from
- * 3.11 on; before, which functions there are tells it); from 3.13 on _PyRuntime begins with a struct
- * _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h) that says so too, by which the table here is
- * checked.
+ * All builds of CPython export its variables and types, shared or not, stripped or not: _PyRuntime,
+ * PyCode_Type and so on. The look of its structures depends on the version. From 3.11 on Py_Version
+ * has it, before that the functions that are there tell it. From 3.13 on _PyRuntime begins with a
+ * struct _Py_DebugOffsets, which says the offsets as well
+ * (Include/internal/pycore_debug_offsets.h). The table here is checked by it.
  */
 #include "user/runtime/python/cpython.h"
 
@@ -28,12 +28,17 @@
 #define OWNED_BY_LAST	   4
 
 /*
- * By the compiler, from each version's headers: _PyInterpreterFrame and _PyCFrame (pycore_frame.h; of 3.14
- * pycore_interpframe_structs.h), before 3.11 PyFrameObject (cpython/frameobject.h), PyThreadState
- * (cpython/pystate.h), PyCodeObject (cpython/code.h), PyASCIIObject (cpython/unicodeobject.h). Before 3.11 each
- * frame is a call of the evaluating function, and a code object has its short name only. Of 3.11 the byte is
- * is_entry, which is 1 in the first frame of each call of that function; from 3.12 on it begins with a
- * frame of its own.
+ * The compiler has made these numbers from the headers of each version:
+ *
+ * - _PyInterpreterFrame and _PyCFrame: pycore_frame.h, of 3.14 pycore_interpframe_structs.h
+ * - PyFrameObject, before 3.11: cpython/frameobject.h
+ * - PyThreadState: cpython/pystate.h
+ * - PyCodeObject: cpython/code.h
+ * - PyASCIIObject: cpython/unicodeobject.h
+ *
+ * Before 3.11 each frame is a call of the evaluating function, and a code object has only its short
+ * name. In 3.11 the byte is is_entry, which is 1 in the first frame of each call of that function.
+ * From 3.12 on each call begins with a frame of its own.
  */
 static const struct python_layout {
 	uint32_t first, last; /* versions, major << 8 | minor */
@@ -273,9 +278,10 @@ static struct runtime_range python_range_of(const struct python_search *s, enum 
 }
 
 /*
- * Where code[at] may begin an instruction with the key's address: the forms that compilers give to
- * `&_PyRuntime.gilstate.autoTSSkey`, with a register that has _PyRuntime's among them, and to its
- * member `_key`, which is behind the first. 0: none.
+ * Does an instruction with the key's address begin at code[at]? Compilers write
+ * `&_PyRuntime.gilstate.autoTSSkey` in these forms, one of which has _PyRuntime's address in a
+ * register. The address may also be that of the key's member `_key`, which is behind the first.
+ * Returns the address, 0: none.
  */
 static uint64_t python_key_at(const struct python_search *s, const uint8_t *code, size_t at,
 			      uint64_t vaddr)
@@ -380,9 +386,9 @@ static int python_refuse(char reason[static REASON_MAX], const char *why)
 #define FDE_BYTES 32
 
 /*
- * Does what begins at vaddr begin in the middle of a function? Then the first that is said of its stack is that it has a frame
- * (.eh_frame, an FDE with 4-byte addresses: DW_CFA_def_cfa, DW_CFA_def_cfa_offset), while a function begins with what its CIE says.
- * Returns its size, 0: no.
+ * Is the code at vaddr a part of a function that begins elsewhere? Then .eh_frame (an FDE with
+ * 4-byte addresses) first says that it has a frame: DW_CFA_def_cfa, DW_CFA_def_cfa_offset. A whole
+ * function begins with what its CIE says. Returns the size of the part, 0: it is none.
  */
 static uint32_t python_part_at(const struct python_search *s, const struct bounds *bounds,
 			       uint64_t vaddr)
@@ -415,8 +421,8 @@ static uint64_t python_jump_at(const uint8_t *code, uint64_t at, uint64_t vaddr)
 }
 
 /*
- * The part of the evaluating function that its compiler has put elsewhere, of a file without the symbol of that: to its first
- * instruction the function jumps.
+ * Finds the part of the evaluating function that its compiler has put elsewhere, in a file without
+ * a symbol for that part. The function jumps to the part's first instruction.
  */
 static struct runtime_range python_find_cold(const struct python_search *s, Elf *elf)
 {

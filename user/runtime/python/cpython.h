@@ -22,8 +22,13 @@ struct python_runtime {
 };
 
 /*
- * 0 and *out; -ENOENT: it is not CPython; -ENOTSUP, with the reason: it is one whose frames are not
- * known; *out has the version then, if that is known. -EIO. Not logged.
+ * Not logged.
+ *
+ * - 0 and *out
+ * - -ENOENT: it is not CPython
+ * - -ENOTSUP, with the reason: the frames of this CPython are not known; *out has its version, if
+ *   that is known
+ * - -EIO
  */
 int python_find(struct object *object, struct python_runtime *out, char reason[static REASON_MAX]);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PyTypeObject's member tp_dealloc (Include/cpython/object.h) is at the same place from 3.8 to 3.14. The function has no symbol, but an
- * entry in the unwind tables; nothing else is taken for one, as a probe may stand only where an instruction begins.
+ * The member tp_dealloc of PyTypeObject (Include/cpython/object.h) is at the same place from 3.8 to
+ * 3.14. The function has no symbol, but an entry in the unwind tables. Nothing else is taken for a
+ * function, since a probe may stand only where an instruction begins.
  */
 #include "user/runtime/python/cpython_code_end.h"
 

@@ -10,8 +10,9 @@
 #include "user/target/provider.h"
 
 /*
- * The function that PyCode_Type of the object, whose `runtime` python_find() has found, has for that: 0 and *out (to be freed with
- * provider_free; its row has OP_CODE_END), -ENOENT: where it begins is not known for certain, or -errno, not logged.
+ * Finds the function that PyCode_Type has for the end of a code object. python_find() has found
+ * `runtime` in the object. 0 and *out, to be freed with provider_free(); its row has OP_CODE_END.
+ * -ENOENT: where the function begins is not known for certain. Or -errno, not logged.
  */
 int code_end_find(struct object *object, const struct python_runtime *runtime,
 		  struct provider **out);

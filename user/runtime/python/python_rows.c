@@ -120,8 +120,9 @@ static bool python_place_is_known(const struct runtime_target *target,
 }
 
 /*
- * The best of the interpreters in the image: one that is followed rather than another, and then the one
- * that is known of the target, or else the first. How many different ones there are.
+ * Chooses the best of the interpreters in the image: one that is followed before one that is not.
+ * Among equals it takes the one that is known of the target, or else the first. Returns how many
+ * different ones there are.
  */
 static size_t python_places(const struct runtimes *runtimes, const struct runtime_target *target,
 			    const struct image *image, struct python_place *best)

@@ -20,8 +20,9 @@ bool python_wants_code_ends(const struct runtime_target *target,
 			    const struct runtime_object *object);
 
 /*
- * From now on the probe that tells of each code object of its Python that is freed is in the target, or (before it is taken out, or may have
- * no effect) no longer. Only while it is, what is known of a code object is believed for longer than one walk.
+ * A probe tells of each code object of the target's Python that is freed. Says whether that probe
+ * is in the target. False comes before it is taken out, or when it may have no effect. Only while
+ * it is there, a code object is believed for longer than one walk.
  */
 void python_tell_code_ends(struct runtimes *runtimes, struct runtime_target *target, bool told);
 

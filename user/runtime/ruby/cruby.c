@@ -96,9 +96,9 @@ static bool ruby_read_file(struct object *object, uint64_t vaddr, void *to, size
 }
 
 /*
- * What IDs are called begins with the last one's number, followed by three pointers, which the loader finds in the file: the number of
- * those that the source names, and nothing else. rb_sym_all_symbols() first reads the pointer behind that: mov OFFSET(%rip),%REG.
- * 0: not found.
+ * Finds the table of IDs' names; 0: not found. It begins with the last ID's number. Three pointers
+ * follow, which the loader finds in the file: as many as the source names, and nothing else.
+ * rb_sym_all_symbols() first reads the pointer behind them: mov OFFSET(%rip),%REG.
  */
 static uint64_t ruby_find_ids(struct object *object, const struct ruby_search *s)
 {

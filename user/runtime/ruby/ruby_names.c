@@ -55,9 +55,10 @@ void ruby_names_add(struct runtimes *runtimes, struct runtime_target *target,
 }
 
 /*
- * Where an instruction calls nothing that Ruby knows of, as one that makes an array or a string, the frame's pc still stands at it,
- * else behind it. Which one runs is told by where the interpreter's own code was left: behind the beginning of what it has for
- * that one.
+ * Does the frame's pc still stand at the instruction that runs? It does where the instruction calls
+ * nothing that Ruby knows of, as one that makes an array or a string. Else the pc stands behind it.
+ * Where the interpreter's own code was left tells which instruction runs: behind the beginning of
+ * the code for that one.
  */
 static bool ruby_runs_at(const struct interpreter_state *ruby, const struct ruby_code *code,
 			 const struct location *inner)

@@ -18,7 +18,10 @@ struct v8_opcodes {
 	size_t count; /* of them there are; 0: it is not known */
 };
 
-/* From `at` on, in the terms of struct runtime_call, code is of that character of the script (from 0 on), or line; -1: of none that is known. */
+/*
+ * From `at` on the code is of that character of the script (the first is 0), or of that line. -1:
+ * not known. `at` counts as in struct runtime_call.
+ */
 struct v8_place {
 	uint32_t at;
 	int32_t value;

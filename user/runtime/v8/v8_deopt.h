@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which functions optimised code of V8's is in, at a call in it: its translations, from which V8 makes the frames of the interpreter when it leaves
- * the code (src/deoptimizer/translation-array.cc, frame-translation-builder.cc). They are the target's, and may say anything.
+ * Tells which functions optimised code of V8 is in at a call. From its translations V8 makes the
+ * interpreter's frames when it leaves the code (src/deoptimizer/translation-array.cc,
+ * frame-translation-builder.cc). They are the target's, and may say anything.
  */
 #ifndef MEMLEAKBPF_RUNTIME_V8_DEOPT_H
 #define MEMLEAKBPF_RUNTIME_V8_DEOPT_H
@@ -15,7 +16,11 @@
 /* The instructions of a V8's translations. */
 struct v8_translations_form {
 	const char *operands; /* of each instruction, a digit: how many it has */
-	/* Those that are the beginning, a function's frame (its place in the bytecodes, the literal that it is, …) and one of a function of V8's own. */
+	/*
+	 * The opcodes of three kinds. begins: the beginning. frames: a function's frame, with its
+	 * place in the bytecodes and its number among the literals. builtins: a frame of one of
+	 * V8's own functions.
+	 */
 	uint8_t begins[2], frames[2], builtins[2];
 	uint8_t repeats; /* so many from the translation before; 0: there are none */
 	bool doubled; /* an instruction is written as a number with a sign, and no beginning says where that translation is */

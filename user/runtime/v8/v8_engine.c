@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The constants are made by V8's tools/gen-postmortem-metadata.py, from its headers; a member's name ends with its type, which changes.
- * Node 18, 20, 22 and 24 to 26 were looked at (V8 10.2, 11.3, 12.4, 13.6, 14.1, 14.6). What none of them says, and is the same in these: a Script's
- * first line stands behind its name; what has a ScopeInfo behind its variables (bpf/runtime/v8.bpf.c); an external string's characters
- * are led to by the word behind its resource. Where calls are is in user/runtime/v8/v8_versions.c.
+ * V8's tools/gen-postmortem-metadata.py makes the constants from its headers. The name of a member
+ * ends with its type, which changes. Node 18, 20, 22 and 24 to 26 were looked at (V8 10.2, 11.3,
+ * 12.4, 13.6, 14.1, 14.6).
+ *
+ * Three things no constant tells, and they are the same in all of these:
+ *
+ * - The first line of a Script stands behind its name.
+ * - A ScopeInfo has more behind its variables (bpf/runtime/v8.bpf.c).
+ * - The word behind an external string's resource leads to its characters.
+ *
+ * user/runtime/v8/v8_versions.c says where the calls are.
  */
 #include "user/runtime/v8/v8_engine.h"
 
@@ -263,8 +270,9 @@ static void v8_calls(const struct v8_set *set, struct v8_row *row)
 }
 
 /*
- * Which script it is (its number lies between what was exported), and which function of it, behind the flags: uint16_t length, uint16_t parameters, int16_t
- * token, two bytes, uint32_t flags, int32_t function_literal_id.
+ * Are there the numbers of the script and of the function in it? The script's lies between exported
+ * members. The function's is behind the flags: uint16_t length, uint16_t parameters, int16_t token,
+ * two bytes, uint32_t flags, int32_t function_literal_id.
  */
 static bool v8_has_numbers(const struct v8_set *set, const struct v8_row *row)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where V8 has what its JavaScript functions are: by the constants that it exports for debuggers (v8dbg_...). No offset of an
- * object's member is written down here that one of them could tell, so that a V8 without one of those needed is refused, and none
- * is misread.
+ * Where V8 keeps the names of its JavaScript functions, by the constants that it exports for
+ * debuggers (v8dbg_...). No offset of an object's member is written down here if such a constant
+ * tells it. So a V8 without a needed constant is refused, and none is misread.
  */
 #ifndef MEMLEAKBPF_RUNTIME_V8_ENGINE_H
 #define MEMLEAKBPF_RUNTIME_V8_ENGINE_H

@@ -22,7 +22,10 @@ static uint32_t safepoint_number(const uint8_t *bytes, size_t size)
 	return value;
 }
 
-/* An entry: the return address; the place, one more than that, and where the code is left there (0: none); slots; and a set of registers. */
+/*
+ * An entry begins with the return address, and the place plus one. Then come where the code is left
+ * there (0: nowhere), slots, and a set of registers.
+ */
 bool v8_safepoint_get(const uint8_t *table, size_t size, size_t i, struct v8_safepoint *out)
 {
 	uint32_t count, form;

@@ -11,8 +11,9 @@
 void v8_stack_add(struct runtime_target *target, const struct v8_code_event *event);
 
 /*
- * Names the places of a walk, one for each of its addresses `frames`, that the functions of the chain with the hash are
- * at, and puts those that are inlined there in front of them. False: there is no such chain.
+ * Names the places of a walk, one for each of its addresses `frames`, by the functions of the chain
+ * with the hash. Puts inlined functions in front of the place that they are in. False: there is no
+ * such chain.
  */
 bool v8_stack_weave(struct runtimes *runtimes, struct runtime_target *target, uint64_t hash,
 		    const uint64_t *frames, struct stack_draft *draft);

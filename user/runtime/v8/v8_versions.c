@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sources: V8's src/objects/{code,bytecode-array,deoptimization-data}.h and .tq, src/deoptimizer/translation-opcode.h of these versions; all was compared with what
- * Node of that version has in its memory, and with what its --print-opt-code says.
+ * Sources: V8's src/objects/{code,bytecode-array,deoptimization-data}.h and .tq and
+ * src/deoptimizer/translation-opcode.h of these versions. All was compared with the memory of Node
+ * of that version, and with its --print-opt-code.
  */
 #include "user/runtime/v8/v8_versions.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What V8 exports no constants of, and is written down for each version of it: where its code leads to the bytecodes that it was made of. A version
- * that is not known has functions with the line that they begin with.
+ * What V8 exports no constants of, written down for each version: how its code leads to the
+ * bytecodes that it was made of. In a version that is not known a function has only the line where
+ * it begins.
  */
 #ifndef MEMLEAKBPF_RUNTIME_V8_VERSIONS_H
 #define MEMLEAKBPF_RUNTIME_V8_VERSIONS_H
