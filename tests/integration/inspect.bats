@@ -254,6 +254,16 @@ keeps() {
 		gives malloc_trim 0 "$shape"
 		[[ $shape != fill ]] || keeps "$kept" 248
 	done
+	look
+	# As a flame graph: all that is free, to the byte, and all blocks but those of the smallest ways.
+	run_tool inspect -p "$T_PID" -f folded=kept
+	[[ $STATUS -eq 0 && $(awk '{ s += $NF } END { printf "%d\n", s }' <<<"$OUT") == $(jq '[.keepers[].free_resident_bytes] | add' <<<"$LOOK") ]] ||
+		fail "$STATUS $OUT $ERR"
+	[[ $OUT == *"holes.nofp-$T_PID;glibc;[kept];blocks of 248 B "* ]] || fail "$OUT"
+	run_tool inspect -p "$T_PID" -f folded=retained
+	[[ $STATUS -eq 0 && $(awk '{ s += $NF } END { printf "%d\n", s }' <<<"$OUT") == $(jq '[.ways[] | select(has("up") | not).retained.bytes] | add' <<<"$LOOK") ]] ||
+		fail "$STATUS $OUT $ERR"
+	[[ $OUT == *"holes.nofp-$T_PID;kept (holes.nofp);blocks of "* ]] || fail "$OUT"
 	# A mapping of 20 MiB was freed.
 	holds '[.keepers[].helps[] | select(.what == "mmap_threshold")][0] | .mmap_threshold_bytes > 20000000 and .trim_threshold_bytes == 2 * .mmap_threshold_bytes' "$LOOK"
 	end_target

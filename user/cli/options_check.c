@@ -8,6 +8,7 @@
 #include "user/base/log.h"
 #include "user/base/clock.h"
 #include "user/cli/options.h"
+#include "user/cli/options_inspecting.h"
 #include "user/cli/options_names.h"
 #include "user/guard/guard_stub.h"
 
@@ -58,26 +59,6 @@ static int check_usdt(const struct option_values *values)
 		return 0;
 	log_error("--attach usdt: excludes %s: no function is traced; leave one out", what);
 	return -EINVAL;
-}
-
-/* --inspect: the output must have a place for it, and it must count blocks. */
-static int check_inspecting(const struct option_values *values)
-{
-	const struct exporter_format *format = values->show.format;
-	char names[EXPORT_NAMES_MAX];
-
-	if (!export_can(format, EXPORT_INSPECTIONS)) {
-		log_error("--inspect: -f %s has no place for it; give one of %s, or record",
-			  format->name, export_names(names, EXPORT_INSPECTIONS, ", "));
-		return -EINVAL;
-	}
-	if (values->trace.mmap) {
-		log_error("--inspect: excludes --mmap, as it says of mappings itself which there "
-			  "are; give "
-			  "only one of them");
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* Keeps the figures that the order needs. */
@@ -173,7 +154,7 @@ static int check_trace(const struct options *options)
 							 : "--verdict");
 		return -EINVAL;
 	}
-	if (values->verdict.inspect && check_inspecting(values))
+	if (options_check_inspecting(values))
 		return -EINVAL;
 	if (values->show.merge && trace->check_frees) {
 		log_error("--merge: excludes --check-frees, which is about one process's blocks; "

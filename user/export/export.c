@@ -8,8 +8,8 @@
 #include "user/export/render.h"
 
 static const struct exporter_format *const formats[] = {
-	&format_text,  &format_json, &format_folded,  &format_perfetto,
-	&format_pprof, &format_otlp, &format_android, &format_html,
+	&format_text, &format_json,    &format_folded, &format_perfetto,    &format_pprof,
+	&format_otlp, &format_android, &format_html,   &format_folded_kept, &format_folded_retained,
 };
 
 const struct exporter_format *export_find_format(const char *name)
@@ -42,7 +42,7 @@ bool export_can(const struct exporter_format *format, enum export_use use)
 	case EXPORT_ANYTHING:
 		break;
 	}
-	return true;
+	return !format->only_inspections;
 }
 
 char *export_names(char buf[static EXPORT_NAMES_MAX], enum export_use use, const char *between)

@@ -71,10 +71,11 @@ struct exporter_format {
 	const char *help; /* one line for --help */
 	/* reads snapshot->stacks, all of which must have their frames, and not `shown` */
 	bool wants_all;
-	bool keeps_old; /* of the file of -o what it held is kept as FILE.old */
-	bool binary;	/* no text: of no use on a terminal */
-	bool rows;	/* reads report->rows, where there are some: `shown` are rows then */
-	bool says;	/* it shows report->findings, which last reports have then */
+	bool keeps_old;	       /* of the file of -o what it held is kept as FILE.old */
+	bool binary;	       /* no text: of no use on a terminal */
+	bool rows;	       /* reads report->rows, where there are some: `shown` are rows then */
+	bool says;	       /* it shows report->findings, which last reports have then */
+	bool only_inspections; /* of anything else it shows nothing */
 	bool wants_pss; /* snapshots are to have memory.pss, which costs more than the rest */
 	/*
 	 * of a recording it shows every snapshot; false: the last one of each target, unless a

@@ -78,6 +78,8 @@ void suppression_put(FILE *out, enum suppression_style style, const struct repor
 extern const struct exporter_format format_text;
 extern const struct exporter_format format_json;
 extern const struct exporter_format format_folded;
+extern const struct exporter_format format_folded_kept;
+extern const struct exporter_format format_folded_retained;
 extern const struct exporter_format format_perfetto;
 extern const struct exporter_format format_pprof;
 extern const struct exporter_format format_otlp;

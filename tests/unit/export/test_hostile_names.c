@@ -172,7 +172,7 @@ static void snapshots(void **state)
 
 	(void)state;
 	for (size_t f = 0; (format = export_format_at(f)) != NULL; f++) {
-		for (size_t o = 0; o < ARRAY_SIZE(options); o++) {
+		for (size_t o = 0; !format->only_inspections && o < ARRAY_SIZE(options); o++) {
 			struct hostile h;
 			const struct stack *shown = &h.stack;
 			size_t len = 0;
@@ -274,7 +274,9 @@ static void inspections(void **state)
 			s.groups[0].module = (char *)NAME("module");
 			s.groups[0].holders[0].path = (char *)NAME("holder");
 			s.ways[0].name = (char *)NAME("way");
-			s.ways[2].name = (char *)NAME("way");
+			s.ways[2].name = (char *)NAME("class");
+			s.keepers[3].function = (char *)NAME("keeper");
+			snprintf(s.allocators[1].name, sizeof(s.allocators[1].name), NAME("name"));
 			s.groups[0].origin.function = (char *)NAME("function");
 			s.groups[3].contents = (char *)NAME("contents");
 			s.groups[3].contents_len = sizeof(NAME("contents")) - 1;
