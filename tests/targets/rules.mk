@@ -68,6 +68,9 @@ targets_leak_word = $(word $(1),$(subst ., ,$(notdir $@)))
 # With operators of its own, and with the library's.
 TARGETS += $(targets_out)/own_new $(targets_out)/own_new.library
 
+# Programs with one cause each.
+TARGETS += $(targets_out)/causes.nofp $(targets_out)/causes_cxx.nofp
+
 # The warnings left out are about what the targets do on purpose: calls that fail, blocks used as numbers after free.
 targets_cflags := -D_GNU_SOURCE -std=gnu17 -O2 -g -Wall -Wextra -Werror -pthread -I.
 targets_cflags += -Wno-use-after-free -Wno-unused-result -Wno-builtin-declaration-mismatch

@@ -287,6 +287,15 @@ static void findings_tell_arenas(struct findings_making *m)
 	m->failed |= !finding;
 }
 
+/* Nobody wants to hear that libstdc++ keeps some memory for bad times. */
+static bool findings_is_second(const struct findings_making *m, const struct stack *row)
+{
+	const struct frame *frame = findings_site(m, row);
+
+	return frame && frame_owner(frame, m->rules) == OWNER_PROGRAM &&
+	       findings_share(row->older.bytes, findings_all(m)) >= FINDINGS_SECOND_SHARE;
+}
+
 /* Behind lines that are lost or grow, only who has a good part is named. */
 static void findings_tell_most(struct findings_making *m)
 {
@@ -295,8 +304,7 @@ static void findings_tell_most(struct findings_making *m)
 	for (size_t i = 0; i < FINDINGS_LINES; i++) {
 		const struct stack *row = findings_next_most(m);
 
-		if (!row || (!(first && !i) && findings_share(row->older.bytes, findings_all(m)) <
-						       FINDINGS_SECOND_SHARE))
+		if (!row || (!(first && !i) && !findings_is_second(m, row)))
 			break;
 		findings_tell_most_row(m, row, first && !i);
 	}

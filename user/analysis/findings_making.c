@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/util.h"
+
 const struct frame *findings_site(const struct findings_making *m, const struct stack *row)
 {
 	const struct stack_notes *notes = report_notes(m->lines, row);
@@ -14,11 +16,46 @@ const struct frame *findings_site(const struct findings_making *m, const struct 
 	return notes->frames && site && site < notes->frame_count ? notes->frames[site] : NULL;
 }
 
+static void findings_cut_end(char *name, const char *end)
+{
+	size_t len = strlen(name), more = strlen(end);
+
+	if (len > more && !strcmp(name + len - more, end))
+		name[len - more] = '\0';
+}
+
+/* As people say it: without what it takes, what compilers have made of it, and namespaces without a name. */
+static void findings_short_name(char name[static FUNCTION_NAME_MAX], const char *function)
+{
+	static const char *const nameless[] = {"(anonymous namespace)::", "(anonymous)::"};
+	static const char *const clones[] = {" [clone ", ".isra.", ".constprop.",
+					     ".part.",	 ".cold",  ".lto_priv."};
+	char *at;
+
+	function_name_cut(name, function);
+	for (size_t i = 0; i < ARRAY_SIZE(clones); i++) {
+		at = strstr(name, clones[i]);
+		if (at && at > name)
+			*at = '\0';
+	}
+	findings_cut_end(name, "(..)");
+	/* "subscribe::(anonymous)::<lambda>" takes nothing. */
+	if (strlen(name) > 2 && !strcmp(name + strlen(name) - 2, "::"))
+		snprintf(name, FUNCTION_NAME_MAX, "%s", function);
+	if (!strstr(name, "operator()"))
+		findings_cut_end(name, "()");
+	for (size_t i = 0; i < ARRAY_SIZE(nameless); i++) {
+		size_t len = strlen(nameless[i]);
+
+		while ((at = strstr(name, nameless[i])) != NULL)
+			memmove(at, at + len, strlen(at + len) + 1);
+	}
+}
+
 char *findings_where(char buf[static FINDINGS_WHERE_MAX], const struct frame *frame)
 {
 	const char *slash = frame && frame->file ? strrchr(frame->file, '/') : NULL;
 	char name[FUNCTION_NAME_MAX];
-	size_t len;
 
 	if (!frame)
 		return memcpy(buf, "code that is not known", sizeof("code that is not known"));
@@ -28,12 +65,9 @@ char *findings_where(char buf[static FINDINGS_WHERE_MAX], const struct frame *fr
 		return buf;
 	}
 	if (frame->kind == FRAME_KIND_NATIVE)
-		function_name_cut(name, frame->function);
+		findings_short_name(name, frame->function);
 	else
 		snprintf(name, sizeof(name), "%s", frame->function);
-	len = strlen(name);
-	if (len > 4 && !strcmp(name + len - 4, "(..)"))
-		name[len - 4] = '\0';
 	if (frame->file && frame->line)
 		snprintf(buf, FINDINGS_WHERE_MAX, "%s (%s%s:%" PRIu32 ")", name,
 			 frame->line_begins ? "from " : "", slash ? slash + 1 : frame->file,

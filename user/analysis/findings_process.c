@@ -66,11 +66,10 @@ static void findings_tell_none_lost(struct findings_making *m)
 			"could be looked at in one moment",
 			count);
 	else
-		finding = findings_add(
-			m->to, FINDING_CLEAR, 0,
-			"nothing is lost: something still points to each of the %s live "
-			"blocks",
-			count);
+		finding = findings_add(m->to, FINDING_CLEAR, 0,
+				       "nothing is lost: something still points to %s%s live %s",
+				       m->s->live.count == 1 ? "the " : "each of the ", count,
+				       findings_blocks(m->s->live.count));
 	m->failed |= !finding;
 }
 

@@ -31,12 +31,27 @@ static const struct frame basket = {.kind = FRAME_KIND_PYTHON,
 				    .module = "shop.py",
 				    .file = "/srv/shop.py",
 				    .line = 7};
+static const struct frame cloned = {
+	.function = "(anonymous namespace)::Shop::sell() [clone .constprop.0]",
+	.module = "shop",
+	.module_path = "/srv/shop"};
+static const struct frame clone_of_c = {
+	.function = "parse.isra.0", .module = "shop", .module_path = "/srv/shop"};
 static const struct frame nameless = {
 	.module = "shop", .module_path = "/srv/shop", .offset = 0x1a0, .module_offset = 0x1a0};
 
 static const struct frame *const of_cart[] = {&malloc_, &cart};
 static const struct frame *const of_basket[] = {&malloc_, &basket};
 static const struct frame *const of_arena[] = {&arena, &basket};
+static const struct frame lambda = {.function = "subscribe::(anonymous)::<lambda>",
+				    .module = "shop",
+				    .module_path = "/srv/shop"};
+static const struct frame library = {
+	.function = "pool", .module = "libssl.so.3", .module_path = "/usr/lib/libssl.so.3"};
+static const struct frame *const of_lambda[] = {&malloc_, &lambda};
+static const struct frame *const of_library[] = {&malloc_, &library};
+static const struct frame *const of_cloned[] = {&malloc_, &cloned};
+static const struct frame *const of_clone_of_c[] = {&malloc_, &clone_of_c};
 static const struct frame *const of_nameless[] = {&malloc_, &nameless};
 
 static struct stack stack_of(uint64_t id, const struct frame *const *frames, uint64_t bytes,
@@ -146,6 +161,21 @@ static void who_has_most(void **state)
 	assert_string_equal(first->where.module, "shop");
 	assert_int_equal(first->where.line, 42);
 	report_drop(r);
+	/* As a person says them. */
+	stacks[0] = stack_of(1, of_cloned, 60, 7);
+	stacks[1] = stack_of(2, of_clone_of_c, 40, 1);
+	s = snapshot_of(stacks, 2);
+	s.end.cause = END_SIGNAL;
+	expect_of(&s, "most: Shop::sell (shop) has 60.0 % of what is live: 60 B in 7 blocks\n"
+		      "most: parse (shop) has 40.0 % of what is live: 40 B in 1 block\n");
+	/* A library's second place is no news. */
+	stacks[0] = stack_of(1, of_lambda, 60, 7);
+	stacks[1] = stack_of(2, of_library, 40, 1);
+	s = snapshot_of(stacks, 2);
+	s.end.cause = END_SIGNAL;
+	expect_of(
+		&s,
+		"most: subscribe::<lambda> (shop) has 60.0 % of what is live: 60 B in 7 blocks\n");
 	/* One that has a name only by its place; an estimate. */
 	s = snapshot_of(&stacks[2], 1);
 	s.sample_bytes = 1024;
