@@ -89,7 +89,7 @@ scene_of_forty() {
 			fail "$pid is not named: $(of "$pid" .drill)"
 	done
 	for pid in "${leakers[@]:0:2}"; do
-		[[ $(of "$pid" .confidence) == leaking ]]
+		[[ $(of "$pid" '.regime.state == "growing" and .regime.since_start') == true ]] || fail "$(of "$pid" .regime)"
 	done
 	[[ -z ${CGROUP-} || $(of "${leakers[3]}" .cgroup) == "/${CGROUP##*/}" ]] || fail "$(of "${leakers[3]}" .cgroup)"
 	# At no time.
@@ -408,17 +408,52 @@ END
 	TOOL_PID=$!
 	PIDS+=("$TOOL_PID")
 	said() {
-		grep -q 'leaking' "$D/text" && grep -q 'most in leaked_here' "$D/text"
+		grep -q 'growing since the start' "$D/text" && grep -q 'most in leaked_here' "$D/text"
 	}
 	until_true $((2 * DEADLINE)) said || fail "$(tail -n 20 "$D/text")"
 	kill -TERM "$TOOL_PID"
 	wait "$TOOL_PID" || fail "status $?"
-	grep -q 'leaking' "$D/text"
-	grep -q 'grew in every third of the watch' "$D/text"
+	grep -Eq 'growing since the start, [0-9:]+ \([^)]+\), [0-9.]+M/s' "$D/text" || fail "$(<"$D/text")"
 	grep -q 'most in leaked_here' "$D/text"
 	! grep -q $'\x1b' "$D/text" || fail 'escapes in a file'
 	[[ $(grep -E '^ +[0-9]+ +[0-9]+ ' "$D/text" | awk '{ if (length > m) m = length } END { print m }') -le 100 ]] ||
 		fail 'wider than 100 columns'
+}
+
+# bats test_tags=alone
+@test "flat, then a leak: told in time, since when, and when its control group's memory is full" {
+	local leaker began killed said
+
+	memory_cgroup || skip 'no memory control group can be made here'
+	echo $((160 << 20)) >"$LIMIT"
+	WRAP=(bash -c "echo \$\$ >'$CGROUP/cgroup.procs' && exec \"\$@\"" sh)
+	scene late 10000000
+	WRAP=()
+	leaker=$PID
+	"$TOOL" survey -f json -i 250ms --no-drill --comm '^late$' >"$D/survey.json" 2>"$D/tool.err" 3>&- {HOLD}>&- &
+	TOOL_PID=$!
+	PIDS+=("$TOOL_PID")
+	until_true "$DEADLINE" reports '.processes[0].samples >= 30' || fail "$(tail -n 1 "$D/survey.json")"
+	reports '.processes[0] | .trend == "steady" and .growth_bytes_per_s == 0' || fail "$(tail -n 1 "$D/survey.json")"
+	began=$EPOCHREALTIME
+	kill -USR1 "$leaker"
+	has_ended() {
+		! alive "$leaker"
+	}
+	until_true "$DEADLINE" has_ended || fail 'nobody killed it'
+	killed=$EPOCHREALTIME
+	kill -TERM "$TOOL_PID"
+	wait "$TOOL_PID" || fail "status $?"
+	grep -qs '^oom_kill [1-9]' "$CGROUP/memory.oom_control" "$CGROUP/memory.events" || fail 'it ended otherwise'
+	# Growing: before half of the room is used. By then the beginning is known, and the end to a tenth of the time.
+	said=$(jq -s -c --argjson began "$began" --argjson killed "$killed" '
+		def seconds: capture("(?<s>.*)[.](?<ms>[0-9]+)Z") | (.s + "Z" | fromdate) + (.ms | tonumber) / 1000;
+		[.[] | select(.processes[0].trend == "growing")][0] as $first |
+		[.[] | select(.processes[0].regime.room_used >= 0.5)][0].processes[0].regime as $half |
+		($killed - $began) as $took |
+		[(($first.time | seconds) - $began) / $took, (($half.full_at | seconds) - $killed) / $took, ($half.since | seconds) - $began] |
+		., (.[0] < 0.5 and (.[1] | fabs) < 0.1 and (.[2] | fabs) < 1)' "$D/survey.json" | paste -sd ' ')
+	[[ $said == *true ]] || fail "$said: $(jq -c '[.time, .processes[0].trend, .processes[0].regime]' "$D/survey.json")"
 }
 
 @test "--duration: it ends by itself, with a last report" {

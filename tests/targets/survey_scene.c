@@ -11,6 +11,7 @@
  *     fragments RATE  keeps next to nothing, but in such places that no later block fits between
  *     both RATE       at SIGUSR1 takes 64 MiB for good, and from then on loses RATE bytes per
  *     second
+ *     late RATE       does nothing until SIGUSR1, and from then on the same as leak
  *     children RATE   forks one child after the other; each leaks for 6 s and exits
  *     spawn N         at SIGUSR1 runs N children, one after the other, that take 16 MiB and exit at
  *     once; each second one by a child of its own
@@ -157,6 +158,13 @@ static void spawn(uint64_t count)
 		live_briefly(i % 2);
 }
 
+static __attribute__((noinline)) void late(uint64_t rate)
+{
+	while (!told)
+		step();
+	leak(rate, 0);
+}
+
 /*
  * Not inlined: the compiler would make its call of leak() one with main's, and that one's line a
  * place in here.
@@ -292,6 +300,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!strcmp(kind, "leak"))
 		leak(rate, 0);
+	else if (!strcmp(kind, "late"))
+		late(rate);
 	else if (!strcmp(kind, "mapped"))
 		mapped(rate);
 	else if (!strcmp(kind, "handmade"))

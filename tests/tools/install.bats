@@ -91,3 +91,12 @@ taken() {
 	! promtool test rules "$BATS_TEST_TMPDIR/ended.test.yml" >"$BATS_TEST_TMPDIR/said" 2>&1 || false
 	grep -q MemleakbpfDown "$BATS_TEST_TMPDIR/said"
 }
+
+@test "the rules tell of memory that is full soon, of leaks and of bad accesses" {
+	command -v promtool >/dev/null || skip 'prometheus is not installed'
+	cp "$D/opt/it/share/memleakbpf/memleakbpf.rules.yml" "$ROOT/tests/prometheus/processes.test.yml" "$BATS_TEST_TMPDIR/"
+	promtool test rules "$BATS_TEST_TMPDIR/processes.test.yml"
+	sed -i 's/ < 900 / < 90 /' "$BATS_TEST_TMPDIR/memleakbpf.rules.yml"
+	! promtool test rules "$BATS_TEST_TMPDIR/processes.test.yml" >"$BATS_TEST_TMPDIR/said" 2>&1 || false
+	grep -q ProcessMemoryFullSoon "$BATS_TEST_TMPDIR/said"
+}

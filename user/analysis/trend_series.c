@@ -9,9 +9,10 @@
 #include "user/base/clock.h"
 #include "user/base/util.h"
 
-#define MAX_POINTS  120
-#define HORIZON_S   (2 * 24 * 3600.0)
-#define FLOOR_SHARE 0.02 /* of the median: less growth does not count */
+#define MAX_POINTS   120
+#define SMALL_POINTS 60
+#define HORIZON_S    (2 * 24 * 3600.0)
+#define FLOOR_SHARE  0.02 /* of the median: less growth does not count */
 
 #define Z_CONFIDENCE   1.96 /* two-sided 95 % */
 #define SLOWDOWN       0.5  /* the last third's slope is at least this part of the first's */
@@ -33,6 +34,7 @@ struct point {
 struct trend_series {
 	uint64_t start_ns, samples;
 	size_t count, room;
+	size_t most;   /* points */
 	size_t stride; /* samples that make a point */
 	size_t filled; /* samples in `open` */
 	struct point open;
@@ -41,13 +43,25 @@ struct trend_series {
 
 /* ---- the series --------------------------------------------------------------------------- */
 
-struct trend_series *trend_series_new(void)
+static struct trend_series *series_new(size_t most)
 {
 	struct trend_series *series = calloc(1, sizeof(*series));
 
-	if (series)
+	if (series) {
 		series->stride = 1;
+		series->most = most;
+	}
 	return series;
+}
+
+struct trend_series *trend_series_new(void)
+{
+	return series_new(MAX_POINTS);
+}
+
+struct trend_series *trend_series_new_small(void)
+{
+	return series_new(SMALL_POINTS);
 }
 
 void trend_series_free(struct trend_series *series)
@@ -78,7 +92,7 @@ static int series_make_room(struct trend_series *s)
 	size_t room = s->room ? 2 * s->room : 15;
 	struct point *grown;
 
-	if (s->count == MAX_POINTS) {
+	if (s->count == s->most) {
 		if (s->points[s->count - 1].time_s - s->points[0].time_s < HORIZON_S) {
 			series_merge_pairs(s);
 		} else {

@@ -19,7 +19,10 @@
 
 struct trend_series;
 
-struct trend_series *trend_series_new(void);	     /* NULL when out of memory */
+struct trend_series *trend_series_new(void); /* NULL when out of memory */
+
+/* One of half as many points, at most 1.5 KiB. */
+struct trend_series *trend_series_new_small(void);
 void trend_series_free(struct trend_series *series); /* NULL is fine */
 
 /*

@@ -104,7 +104,9 @@ static const struct help_text help_texts[] = {
 	 "Usage: memleakbpf survey [OPTION...]\n"
 	 "Watches the memory of all processes, says which of them grow and why it thinks\n"
 	 "so, and puts sampled probes on the most suspect for a while to name what they\n"
-	 "allocate. Growing: a suspect from 12 intervals on, leaking from 30 on.\n"
+	 "allocate. Growing: it rises as it has not before, whenever that began. Leaking:\n"
+	 "that has lasted for long, measured by what is left. It looks eight times closer\n"
+	 "while anybody's memory is full within ten minutes.\n"
 	 "\n",
 	 "Examples:\n"
 	 "  memleakbpf survey                  until Ctrl-C; a report at every look\n"

@@ -176,7 +176,7 @@ void json_put_suppressed(struct json *to, const struct suppressed *suppressed)
 	json_end(to);
 }
 
-void json_put_time(struct json *to, uint64_t time_ns)
+void json_put_time_of(struct json *to, const char *key, uint64_t time_ns)
 {
 	time_t seconds = (time_t)(time_ns / NS_PER_S);
 	char date[32], text[48];
@@ -187,7 +187,12 @@ void json_put_time(struct json *to, uint64_t time_ns)
 		return;
 	}
 	snprintf(text, sizeof(text), "%s.%03uZ", date, (unsigned)(time_ns / NS_PER_MS % 1000));
-	json_text(to, "time", text);
+	json_text(to, key, text);
+}
+
+void json_put_time(struct json *to, uint64_t time_ns)
+{
+	json_put_time_of(to, "time", time_ns);
 }
 
 int json_output_begin(struct json_output *output)

@@ -26,6 +26,7 @@ void json_put_unjoined(struct json *to, const struct unjoined_threads *unjoined)
 void json_put_fine_ms(struct json *to, const char *key, uint64_t ns);
 void json_put_lost(struct json *to, const uint64_t lost[static LOSSES_ROOM]); /* "lost" */
 void json_put_time(struct json *to, uint64_t time_ns);			      /* "time" */
+void json_put_time_of(struct json *to, const char *key, uint64_t time_ns);
 
 /*
  * Change and rate since the last snapshot; of the first one (interval_ns 0) nothing is known. What

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/base/clock.h"
-
+#include "user/base/util.h"
 #include "user/export/json_parts.h"
 #include "user/export/render.h"
+
+/* What is decades away has no date. */
+#define FAR_S 1e9
 
 static void survey_json_put_drill(struct json *to, const struct export_options *options,
 				  const struct survey_drill *drill)
@@ -103,8 +106,49 @@ static void survey_json_put_memory(struct json *to, const struct survey_row *row
 	json_number(to, "lowest_now_bytes", row->low_now);
 }
 
+/* A time that is not known is left out. */
+static void survey_json_put_since(struct json *to, const char *key, uint64_t time_ns)
+{
+	if (time_ns)
+		json_put_time_of(to, key, time_ns);
+}
+
+static void survey_json_put_regime(struct json *to, const struct survey_row *row, uint64_t now_ns)
+{
+	static const char *const states[] = {
+		[GROWTH_KEPT] = "kept",
+		[GROWTH_STEPS] = "steps",
+		[GROWTH_FILLING] = "filling",
+		[GROWTH_GOES_ON] = "growing",
+	};
+	const struct survey_growth *g = &row->growth;
+
+	if (g->state == GROWTH_NONE)
+		return;
+	json_object(to, "regime");
+	json_text(to, "state", states[g->state]);
+	survey_json_put_since(to, "since", g->since_ns);
+	survey_json_put_since(to, "until", g->until_ns);
+	json_signed(to, "grown_bytes", saturate_i64(g->bytes));
+	if (g->state == GROWTH_STEPS)
+		json_number(to, "steps", g->steps);
+	if (g->state >= GROWTH_FILLING) {
+		json_bool(to, "since_start", g->since_start);
+		if (g->level_before_ns)
+			json_double(to, "level_before_s", (double)g->level_before_ns / NS_PER_S);
+		json_double(to, "pace", g->pace);
+	}
+	if (g->room_used > 0)
+		json_double(to, "room_used", g->room_used);
+	if (g->levels_off_at > 0)
+		json_number(to, "levels_off_at_bytes", saturate_u64(g->levels_off_at));
+	if (row->limit_known && row->limit_s < FAR_S)
+		survey_json_put_since(to, "full_at", now_ns + (uint64_t)(row->limit_s * NS_PER_S));
+	json_end(to);
+}
+
 static void survey_json_put_process(struct json *to, const struct survey_row *row,
-				    const struct export_options *options)
+				    const struct export_options *options, uint64_t now_ns)
 {
 	const struct process_sample *p = &row->process;
 
@@ -139,6 +183,9 @@ static void survey_json_put_process(struct json *to, const struct survey_row *ro
 		json_bool(to, "of_children", true);
 	if (row->limit_known)
 		json_put_rate(to, "limit_in_s", row->limit_s);
+	if (row->limit_known && row->limit_bytes)
+		json_number(to, "limit_bytes", row->limit_bytes);
+	survey_json_put_regime(to, row, now_ns);
 	if (row->kept)
 		survey_json_put_kept(to, row->kept);
 	if (row->drill)
@@ -172,7 +219,7 @@ int survey_write_json(struct exporter *e, const struct survey_report *report)
 		survey_json_put_keep(to, report);
 	json_array(to, "processes");
 	for (size_t i = 0; i < report->row_count; i++)
-		survey_json_put_process(to, &report->rows[i], &e->options);
+		survey_json_put_process(to, &report->rows[i], &e->options, report->time_ns);
 	json_end(to);
 	return json_output_end(&output, e->out);
 }

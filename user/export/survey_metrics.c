@@ -77,6 +77,24 @@ static bool value_limit(const struct survey_row *row, double *value)
 	return row->limit_known;
 }
 
+static bool value_since(const struct survey_row *row, double *value)
+{
+	*value = (double)row->growth.since_ns / NS_PER_S;
+	return row->growth.state >= GROWTH_FILLING && row->growth.since_ns;
+}
+
+static bool value_room(const struct survey_row *row, double *value)
+{
+	*value = row->growth.room_used;
+	return row->growth.state >= GROWTH_FILLING && row->growth.room_used > 0;
+}
+
+static bool value_levels_off(const struct survey_row *row, double *value)
+{
+	*value = row->growth.levels_off_at;
+	return row->growth.levels_off_at > 0;
+}
+
 static bool value_children(const struct survey_row *row, double *value)
 {
 	*value = (double)row->children_exited;
@@ -117,14 +135,21 @@ static const struct metrics_process_family process_families[] = {
 	{"process_shmem_bytes", TYPE_GAUGE, "bytes", "Resident shared memory.", value_shmem},
 	{"process_threads", TYPE_GAUGE, NULL, "Threads.", value_threads},
 	{"process_growth_bytes_per_second", TYPE_GAUGE, "bytes_per_second",
-	 "Growth of anonymous memory and swap over the watch.", value_growth},
+	 "Growth of anonymous memory and swap, since it began; 0: it does not grow.", value_growth},
 	{"process_suspicion", TYPE_GAUGE, NULL,
-	 "2: leaking, 1: suspect, 0: neither; absent while it is too early to say.",
+	 "2: leaking, 1: growing, 0: neither; absent while it is too early to say.",
 	 value_suspicion},
 	{"process_memory_limit_seconds", TYPE_GAUGE, "seconds",
 	 "Time until the memory of its control group or of the machine is used up, if growth "
 	 "goes on.",
 	 value_limit},
+	{"process_growing_since_timestamp_seconds", TYPE_GAUGE, "seconds",
+	 "When the growth began, since the epoch; absent while it does not grow.", value_since},
+	{"process_room_used_ratio", TYPE_GAUGE, "ratio",
+	 "The part that growth has used of what was left when it began.", value_room},
+	{"process_levels_off_bytes", TYPE_GAUGE, "bytes",
+	 "Where growth that gets ever slower would end; absent where it does not.",
+	 value_levels_off},
 	{"process_children_exited", TYPE_COUNTER, NULL,
 	 "Its children and theirs that have exited, short-lived ones included.", value_children},
 	{"process_children_peak_bytes", TYPE_GAUGE, "bytes",
@@ -263,7 +288,7 @@ static void metrics_put_totals(const struct metrics_page *p)
 	const struct metrics_row rows[] = {
 		{"processes", TYPE_GAUGE, NULL, "Processes that are followed.",
 		 (double)r->process_count},
-		{"growing_processes", TYPE_GAUGE, NULL, "Those that are suspect or leaking.",
+		{"growing_processes", TYPE_GAUGE, NULL, "Those that are growing or leaking.",
 		 (double)r->growing_count},
 		{"probed_processes", TYPE_GAUGE, NULL, "Those with probes on them now.",
 		 (double)r->watched_count},

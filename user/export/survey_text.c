@@ -11,6 +11,7 @@
 
 #include "user/base/parse.h"
 #include "user/base/util.h"
+#include "user/export/growth_text.h"
 #include "user/export/render.h"
 #include "user/export/row_label.h"
 #include "user/export/text_fit.h"
@@ -191,10 +192,7 @@ static bool is_replaced(const struct survey_row *row)
 	return row->ended && row->trend.kind == TREND_UNKNOWN && row->trend.reason;
 }
 
-/*
- * "suspect" and "leaking" are what growing is called once it has been watched for long enough to
- * say so.
- */
+/* Growth is "leaking" when it has lasted for long, measured by what is left. */
 static const char *trend_word(const struct survey_row *row)
 {
 	const char *name = trend_name(row->trend.kind);
@@ -202,7 +200,7 @@ static const char *trend_word(const struct survey_row *row)
 	if (row->ended)
 		return is_replaced(row) ? "replaced" : "exited";
 	if (row->trend.kind == TREND_GROWING)
-		return row->trend.leaking ? "leaking" : "suspect";
+		return row->trend.leaking ? "leaking" : "growing";
 	return name ? name : "too early";
 }
 
@@ -318,12 +316,17 @@ static void put_reason_line(const struct table *t, const char *before, const cha
 	fputc('\n', t->out);
 }
 
-/* "grew in every third …: lowest 20.1 MiB then, 40.1 MiB now", "growth between …" */
+/* "growing since 08:19 (3 min), 3.3M/s …"; of what is not known so well, the reason. */
 static void put_reason(const struct table *t, const struct survey_row *row)
 {
 	char low[FORMAT_BYTES_MAX], high[FORMAT_BYTES_MAX];
 
-	put_below(t, "", row->trend.reason ?: trend_name(row->trend.kind));
+	put_below(t, "", "");
+	if (growth_text_put(t->out, row, t->report->time_ns)) {
+		fputc('\n', t->out);
+		return;
+	}
+	text_put_name(t->out, row->trend.reason ?: trend_name(row->trend.kind));
 	if (!row->of_children)
 		fprintf(t->out, ": lowest %s then, %s now", format_bytes(low, row->low_then),
 			format_bytes(high, row->low_now));
@@ -338,6 +341,13 @@ static void put_reason(const struct table *t, const struct survey_row *row)
 			fprintf(t->out, "            growth %s an hour", low);
 		fputc('\n', t->out);
 	}
+}
+
+/* What grew lately is worth a line, too: of what only looks level the details do. */
+static bool has_reason(const struct table *t, const struct survey_row *row)
+{
+	return row->trend.kind == TREND_GROWING || row->trend.kind == TREND_FILLING ||
+	       (t->options->verbose && row->growth.state != GROWTH_NONE);
 }
 
 /* Also those that lived for less than an interval. */
@@ -534,7 +544,7 @@ static void put_table(const struct table *t)
 					    report_notes(row->drill->report, row->drill->shown[0]));
 			continue;
 		}
-		if (row->trend.kind == TREND_GROWING)
+		if (has_reason(t, row))
 			put_reason(t, row);
 		if (row->trend.kind == TREND_GROWING || t->options->verbose)
 			put_children(t, row);

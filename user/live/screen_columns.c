@@ -212,6 +212,26 @@ static void column_limit(char text[static CELL_MAX], const struct live_screen *s
 		 p->limit_known ? format_duration(left, saturate_u64(p->limit_s * 1e9)) : "-");
 }
 
+static void column_since(char text[static CELL_MAX], const struct live_screen *screen,
+			 const void *of)
+{
+	const struct live_process *p = of;
+	char ago[FORMAT_DURATION_MAX];
+
+	(void)screen;
+	snprintf(text, CELL_MAX, "%s",
+		 p->grows_for_ns ? format_duration(ago, p->grows_for_ns) : "-");
+}
+
+static void column_full(char text[static CELL_MAX], const struct live_screen *screen,
+			const void *of)
+{
+	const struct live_process *p = of;
+
+	(void)screen;
+	snprintf(text, CELL_MAX, "%s", p->full_at[0] ? p->full_at : "-");
+}
+
 static void column_probes(char text[static CELL_MAX], const struct live_screen *screen,
 			  const void *of)
 {
@@ -230,6 +250,8 @@ static const struct screen_column process_columns[] = {
 	{"GROWTH/h", 8, SURVEY_BY_GROWTH, 2, column_process_growth, NULL, false},
 	{"TREND", 9, SURVEY_BY_SUSPICION, 3, column_trend, NULL, true},
 	{"", SURVEY_SPARK, SURVEY_BY_SUSPICION, 6, column_spark, NULL, true},
+	{"SINCE", 7, SURVEY_BY_SUSPICION, 9, column_since, NULL, false},
+	{"FULL", 8, SURVEY_BY_LIMIT, 8, column_full, NULL, false},
 	{"LIMIT", 7, SURVEY_BY_LIMIT, 5, column_limit, NULL, false},
 	{"PROBES", 6, SURVEY_BY_SUSPICION, 7, column_probes, NULL, true},
 };

@@ -23,6 +23,8 @@ static const struct help_row survey_rows[] = {
 	{"q, Ctrl-C", "leave; nothing is left attached"},
 	{"MEMORY", "anonymous, resident and swapped out: what leaks"},
 	{"GROWTH/h, TREND", "over the watch; leaking: for long enough to call it that"},
+	{"SINCE", "for how long it has grown"},
+	{"FULL", "when the memory is used up, at this growth"},
 	{"LIMIT", "until the control group's or the machine's memory is used up, at this growth"},
 	{"PROBES", "now: they are on it; seen: Enter has what they found"},
 	{NULL, NULL},

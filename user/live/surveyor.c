@@ -13,7 +13,11 @@
 #include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/export.h"
+#include "user/export/growth_text.h"
 #include "user/survey/survey.h"
+
+/* Decades are no limit. */
+#define FAR_S 1e9
 
 struct surveyor {
 	struct survey_config config;
@@ -102,7 +106,8 @@ static int surveyor_compare(const void *a, const void *b, void *ctx)
 	return order ?: x < y ? -1 : x > y;
 }
 
-static int surveyor_fill_process(const struct survey_row *row, struct live_process *p)
+static int surveyor_fill_process(const struct survey_row *row, uint64_t now_ns,
+				 struct live_process *p)
 {
 	const char *where = surveyor_where(row);
 
@@ -119,6 +124,10 @@ static int surveyor_fill_process(const struct survey_row *row, struct live_proce
 		.watched = row->drill && row->drill->open,
 		.found = row->drill && !row->drill->open,
 	};
+	if (row->growth.state == GROWTH_GOES_ON && row->growth.since_ns < now_ns)
+		p->grows_for_ns = now_ns - row->growth.since_ns;
+	if (row->limit_known && row->limit_s < FAR_S)
+		growth_text_time(p->full_at, now_ns + (uint64_t)(row->limit_s * 1e9), now_ns);
 	memcpy(p->comm, row->process.comm, sizeof(p->comm));
 	memcpy(p->spark, row->spark, sizeof(p->spark));
 	p->where = where ? strdup(where) : NULL;
@@ -143,7 +152,7 @@ static int surveyor_fill_list(struct surveyor *s, const struct survey_report *re
 	view->first = request->first < view->ranked ? request->first : view->ranked;
 	while (!err && view->row_count < request->count &&
 	       view->first + view->row_count < view->ranked) {
-		err = surveyor_fill_process(rows[view->first + view->row_count],
+		err = surveyor_fill_process(rows[view->first + view->row_count], report->time_ns,
 					    &view->processes[view->row_count]);
 		view->row_count++;
 	}
@@ -163,7 +172,7 @@ static const struct survey_row *surveyor_find(const struct survey_report *report
 	return NULL;
 }
 
-static void surveyor_put_process(const struct survey_row *row, FILE *out)
+static void surveyor_put_process(const struct survey_row *row, uint64_t now_ns, FILE *out)
 {
 	char bytes[FORMAT_BYTES_MAX];
 
@@ -172,7 +181,10 @@ static void surveyor_put_process(const struct survey_row *row, FILE *out)
 	if (row->trend.growth_known)
 		fprintf(out, ", %s an hour",
 			format_bytes_signed(bytes, saturate_i64(row->trend.growth * 3600)));
-	if (row->trend.kind != TREND_UNKNOWN && row->trend.reason)
+	if (row->growth.state != GROWTH_NONE)
+		fputs(": ", out);
+	if (!growth_text_put(out, row, now_ns) && row->trend.kind != TREND_UNKNOWN &&
+	    row->trend.reason)
 		fprintf(out, ": %s", row->trend.reason);
 	fputc('\n', out);
 }
@@ -206,7 +218,7 @@ static void surveyor_put_page(const struct surveyor *s, const struct survey_repo
 		fputs("This process has ended.\n", out);
 		return;
 	}
-	surveyor_put_process(row, out);
+	surveyor_put_process(row, report->time_ns, out);
 	if (row->drill && row->drill->open)
 		fputs("\nProbes are on it now; what they find is here when they are off again.\n",
 		      out);

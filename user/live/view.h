@@ -89,9 +89,11 @@ struct live_process {
 	size_t spark_count;
 	bool ended;
 	bool limit_known;
-	double limit_s; /* until the memory is used up, at this growth */
-	bool watched;	/* probes are on it now */
-	bool found;	/* they were: Enter shows a page */
+	double limit_s;	       /* until the memory is used up, at this growth */
+	uint64_t grows_for_ns; /* 0: it does not */
+	char full_at[24];      /* by the clock of this place; "" unknown */
+	bool watched;	       /* probes are on it now */
+	bool found;	       /* they were: Enter shows a page */
 };
 
 static inline uint64_t live_process_id(pid_t pid, uint64_t start_ticks)

@@ -2,11 +2,15 @@
 #include "user/look/history.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/base/clock.h"
 #include "user/base/hash.h"
 #include "user/analysis/trend_series.h"
+#include "user/look/history_heirs.h"
+#include "user/look/history_trend.h"
 
 /*
  * What a child takes counts for its parent from its third sample on (before, every program takes
@@ -15,6 +19,13 @@
 #define CHILD_FIRST_SAMPLE  3
 #define CHILD_LAST_SAMPLE   TREND_MIN_SAMPLES
 #define CHILDREN_MIN_EXITED 3 /* fewer are no pattern */
+
+/* A process is moved to its own control group soon after it has been forked. */
+#define LINEAGE_SAMPLES 4
+
+/* A jump by less, or by a smaller share of what is there, makes nobody look closer. */
+#define JUMP_BYTES (8 * HISTORY_FLOOR_BYTES)
+#define JUMP_PART  20
 
 struct history_key {
 	pid_t pid;
@@ -26,6 +37,11 @@ struct history_entry {
 	struct history_process process; /* first: a pointer to it is one to the entry */
 	struct history_key key;
 	uint64_t generation; /* of the update that last saw it */
+	struct regime regime;
+	uint64_t lineage;    /* 0: none, or not asked yet */
+	double left;	     /* bytes, at the last judgement of what grows */
+	uint64_t at_look_ns; /* the last one at which `bytes` was its memory */
+	double bytes, jump;  /* jump: bytes a second, between the last two looks; 0: too small */
 	struct trend_series *series;
 	struct trend_series *children; /* sums of what children took; NULL: had none */
 	struct trend own_trend, children_trend;
@@ -42,16 +58,24 @@ struct history {
 	bool exits_known; /* by the source */
 	struct history_process **ranked;
 	size_t ranked_room;
-	void (*release)(void *user_data);
+	struct history_hooks hooks;
+	uint64_t look_ns;
+	struct history_heirs *heirs;
 };
 
-struct history *history_new(void (*release)(void *user_data))
+struct history *history_new(uint64_t look_ns, const struct history_hooks *hooks)
 {
 	struct history *h = calloc(1, sizeof(*h));
 
-	if (h)
-		h->release = release;
-	return h;
+	if (!h)
+		return NULL;
+	h->hooks = *hooks;
+	h->look_ns = look_ns;
+	h->heirs = history_heirs_new();
+	if (h->heirs)
+		return h;
+	free(h);
+	return NULL;
 }
 
 static void history_forget(struct history *h, struct history_entry *e)
@@ -60,7 +84,7 @@ static void history_forget(struct history *h, struct history_entry *e)
 	if (!e->process.ended)
 		HASH_DELETE(hh_pid, h->by_pid, e);
 	if (e->process.user_data)
-		h->release(e->process.user_data);
+		h->hooks.release(e->process.user_data);
 	trend_series_free(e->series);
 	trend_series_free(e->children);
 	free(e);
@@ -74,6 +98,7 @@ void history_free(struct history *h)
 		return;
 	HASH_ITER (hh, h->by_key, e, next)
 		history_forget(h, e);
+	history_heirs_free(h->heirs);
 	free(h->ranked);
 	free(h);
 }
@@ -102,7 +127,9 @@ static struct history_entry *history_add(struct history *h, const struct process
 
 	if (!e)
 		return NULL;
-	e->series = trend_series_new();
+	regime_init(&e->regime, h->look_ns, HISTORY_FLOOR_BYTES);
+	e->left = INFINITY;
+	e->series = trend_series_new_small();
 	if (!e->series) {
 		free(e);
 		return NULL;
@@ -126,6 +153,8 @@ static void history_end(struct history *h, struct history_entry *e)
 
 	HASH_DELETE(hh_pid, h->by_pid, e);
 	e->process.ended = true;
+	if (e->lineage)
+		history_heirs_leave(h->heirs, e->lineage, &e->regime);
 	parent = history_find_pid(h, e->process.now.ppid);
 	if (!parent)
 		return;
@@ -147,12 +176,26 @@ static void history_sweep(struct history *h, bool shown)
 	}
 }
 
-static void history_judge(struct history_entry *e)
+/* ---- the judgement ------------------------------------------------------------------------ */
+
+static void history_judge_regime(struct history *h, struct history_entry *e)
+{
+	struct history_process *p = &e->process;
+
+	/* Asking for what is left takes system calls. */
+	e->left = h->hooks.left && (regime_is_open(&e->regime) || e->jump > 0) ? h->hooks.left(p)
+									       : INFINITY;
+	regime_judge(&e->regime, e->left, &p->growth);
+}
+
+static void history_judge(struct history *h, struct history_entry *e)
 {
 	struct history_process *p = &e->process;
 	double first, last;
 
-	if (trend_changed(e->series))
+	history_judge_regime(h, e);
+	/* The thirds of a watch are of no use to what grows now. */
+	if (trend_changed(e->series) && p->growth.word < REGIME_FILLING)
 		trend_judge(e->series, HISTORY_FLOOR_BYTES, &e->own_trend);
 	if (trend_changed(e->series) && trend_lows(e->series, &first, &last)) {
 		p->low_then = (uint64_t)first;
@@ -160,15 +203,40 @@ static void history_judge(struct history_entry *e)
 	}
 	if (e->children && e->children_grown >= CHILDREN_MIN_EXITED && trend_changed(e->children))
 		trend_judge(e->children, HISTORY_FLOOR_BYTES, &e->children_trend);
-	p->of_children =
-		e->own_trend.kind != TREND_GROWING && e->children_trend.kind == TREND_GROWING;
-	p->trend = p->of_children ? e->children_trend : e->own_trend;
+	history_trend_of(&p->growth, &e->own_trend, &p->trend);
+	p->of_children = p->trend.kind != TREND_GROWING && e->children_trend.kind == TREND_GROWING;
 	if (p->of_children) {
+		p->trend = e->children_trend;
 		/* A job that needs its memory to the end does the same: this stays a suspicion. */
 		p->trend.leaking = false;
 		p->trend.reason = "its children grow until they exit";
 	}
 }
+
+/* Once it is where it belongs: what is known of the one before is known of it. */
+static void history_take_place(struct history *h, struct history_entry *e)
+{
+	if (!h->hooks.lineage || e->process.samples != LINEAGE_SAMPLES)
+		return;
+	e->lineage = h->hooks.lineage(&e->process);
+	if (e->lineage)
+		history_heirs_take(h->heirs, e->lineage, &e->regime);
+}
+
+/* A jump so large that at its pace it matters soon is worth a closer look. */
+static void history_add_look(struct history_entry *e, uint64_t time_ns)
+{
+	double bytes = (double)process_bytes(&e->process.now), jump = bytes - e->bytes;
+
+	e->jump = 0;
+	if (e->at_look_ns && jump > JUMP_BYTES && jump > bytes / JUMP_PART)
+		e->jump = jump / ((double)(time_ns - e->at_look_ns) / NS_PER_S);
+	e->bytes = bytes;
+	e->at_look_ns = time_ns;
+	regime_add(&e->regime, time_ns, bytes);
+}
+
+/* ---- looks -------------------------------------------------------------------------------- */
 
 static int history_take_sample(struct history *h, uint64_t time_ns,
 			       const struct process_sample *sample)
@@ -201,6 +269,8 @@ static int history_take_sample(struct history *h, uint64_t time_ns,
 		if (parent)
 			parent->children_sum += (int64_t)(process_bytes(sample) - before);
 	}
+	history_add_look(e, time_ns);
+	history_take_place(h, e);
 	return trend_add(e->series, time_ns, process_bytes(sample));
 }
 
@@ -209,7 +279,7 @@ static int history_add_children(struct history_entry *e, uint64_t time_ns)
 	if (!e->children && !e->children_grown)
 		return 0;
 	if (!e->children)
-		e->children = trend_series_new();
+		e->children = trend_series_new_small();
 	if (!e->children)
 		return -ENOMEM;
 	return trend_add(e->children, time_ns, e->children_sum > 0 ? (uint64_t)e->children_sum : 0);
@@ -235,9 +305,42 @@ int history_update(struct history *h, uint64_t time_ns, const struct process_lis
 		err = history_add_children(e, time_ns);
 		if (err)
 			return err;
-		history_judge(e);
+		history_judge(h, e);
 	}
 	return 0;
+}
+
+int history_look_closer(struct history *h, uint64_t time_ns, const struct process_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct history_entry *e = history_find_key(h, &list->items[i]);
+
+		if (!e || e->process.ended || e->at_look_ns >= time_ns)
+			continue;
+		e->process.now = list->items[i];
+		history_add_look(e, time_ns);
+		if (regime_is_open(&e->regime) || e->jump > 0)
+			history_judge(h, e);
+	}
+	return 0;
+}
+
+bool history_is_urgent(const struct history *h, double within_s)
+{
+	const struct history_entry *e, *next;
+
+	HASH_ITER (hh, h->by_key, e, next) {
+		const struct regime_judgement *growth = &e->process.growth;
+
+		if (e->process.ended)
+			continue;
+		if (growth->word >= REGIME_GROWING && growth->limit_known &&
+		    growth->limit_s < within_s)
+			return true;
+		if (e->jump > 0 && isfinite(e->left) && e->jump * within_s > e->left)
+			return true;
+	}
+	return false;
 }
 
 /* ---- ranking ------------------------------------------------------------------------------ */
@@ -254,6 +357,11 @@ static double history_rank_growth(const struct history_process *p)
 	return counts && p->trend.growth_known && p->trend.growth > 0 ? p->trend.growth : 0;
 }
 
+static double history_rank_limit(const struct history_process *p)
+{
+	return history_suspicion(p) && p->growth.limit_known ? p->growth.limit_s : INFINITY;
+}
+
 static int history_more_suspect(const void *a, const void *b)
 {
 	const struct history_process *x = *(struct history_process *const *)a;
@@ -263,6 +371,8 @@ static int history_more_suspect(const void *a, const void *b)
 
 	if (history_suspicion(x) != history_suspicion(y))
 		return history_suspicion(y) - history_suspicion(x);
+	if (history_rank_limit(x) != history_rank_limit(y))
+		return history_rank_limit(x) < history_rank_limit(y) ? -1 : 1;
 	if (growth_x != growth_y)
 		return growth_x > growth_y ? -1 : 1;
 	if (bytes_x != bytes_y)

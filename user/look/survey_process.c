@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/look/survey_process.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/base/util.h"
+#include "user/process/memory.h"
 #include "user/look/survey_result.h"
 
 #define SHORT_ID 12 /* digits of a container's id that people use */
@@ -52,3 +54,45 @@ struct survey_process *survey_process_of(struct history_process *process)
 	}
 	return p;
 }
+
+double survey_process_left(struct history_process *process)
+{
+	struct survey_process *data = survey_process_of(process);
+	struct cgroup_memory group;
+	double left = INFINITY;
+	uint64_t machine;
+
+	if (data && !cgroup_memory_left(&data->cgroup, &group))
+		left = (double)group.left;
+	if (!machine_memory_left(&machine))
+		left = fmin(left, (double)machine);
+	return left;
+}
+
+/* FNV-1a (Fowler, Noll and Vo), with the text's end. */
+static uint64_t survey_process_hash(uint64_t hash, const char *text)
+{
+	do {
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	} while (*text++);
+	return hash;
+}
+
+/* The same program of the same unit, or of a container of the same name. Of a container without one it is not known. */
+static uint64_t survey_process_lineage(struct history_process *process)
+{
+	const struct survey_process *data = survey_process_of(process);
+	uint64_t hash = 0xcbf29ce484222325ull ^ process->now.uid;
+
+	if (!data || (data->cgroup.container[0] && !data->named))
+		return 0;
+	hash = survey_process_hash(hash, process->now.comm);
+	hash = survey_process_hash(hash, data->container.name);
+	return survey_process_hash(hash, data->container.name[0] ? "" : data->cgroup.unit);
+}
+
+const struct history_hooks survey_process_hooks = {
+	.release = survey_process_free,
+	.left = survey_process_left,
+	.lineage = survey_process_lineage,
+};

@@ -58,6 +58,28 @@ static inline uint64_t survey_kept_suppressed(const struct survey_kept *kept)
 	return count;
 }
 
+enum survey_growth_state {
+	GROWTH_NONE,
+	GROWTH_KEPT,	/* grew, does not any more, and has not given it back */
+	GROWTH_STEPS,	/* rose in jumps, and has not given that back */
+	GROWTH_FILLING, /* grows ever slower */
+	GROWTH_GOES_ON,
+};
+
+/* The growth that the trend is about: when it began, and where it leads. Its pace is the trend's. */
+struct survey_growth {
+	enum survey_growth_state state;
+	/* CLOCK_REALTIME; of KEPT and STEPS: when it ended. STEPS have no beginning. */
+	uint64_t since_ns, until_ns;
+	bool since_start;	  /* since the process was first seen */
+	uint64_t level_before_ns; /* how long it had been level; 0: it had not, or unknown */
+	double bytes;		  /* since then */
+	unsigned steps;		  /* of STEPS */
+	double pace;		  /* lately, of what it was at first: below 1 it gets slower */
+	double room_used;	  /* of what there was at its beginning, 0 to 1; 0: unknown */
+	double levels_off_at;	  /* bytes, of anon + swap; 0: it does not */
+};
+
 struct survey_row {
 	struct process_sample process;
 	struct trend trend;
@@ -76,6 +98,8 @@ struct survey_row {
 	bool limit_known;
 	/* until the control group's or the machine's memory is used up, at this growth */
 	double limit_s;
+	uint64_t limit_bytes; /* of anon + swap, at which it is; with limit_known */
+	struct survey_growth growth;
 	const struct survey_drill *drill; /* NULL: not drilled */
 	const struct survey_kept *kept;	  /* NULL: --keep does not name it */
 };

@@ -13,6 +13,8 @@ enum trend_kind {
 	TREND_SAWTOOTH,
 	TREND_GROWING,
 	TREND_SHRINKING,
+	TREND_FILLING, /* grows ever slower, and levels off */
+	TREND_STEPS,   /* rose in jumps, and is level since */
 	TREND_KINDS,
 };
 
@@ -31,10 +33,9 @@ struct trend {
 static inline const char *trend_name(enum trend_kind kind)
 {
 	static const char *const names[TREND_KINDS] = {
-		[TREND_STEADY] = "steady",
-		[TREND_SAWTOOTH] = "sawtooth",
-		[TREND_GROWING] = "growing",
-		[TREND_SHRINKING] = "shrinking",
+		[TREND_STEADY] = "steady",   [TREND_SAWTOOTH] = "sawtooth",
+		[TREND_GROWING] = "growing", [TREND_SHRINKING] = "shrinking",
+		[TREND_FILLING] = "filling", [TREND_STEPS] = "steps",
 	};
 
 	return (unsigned)kind < TREND_KINDS ? names[kind] : NULL;

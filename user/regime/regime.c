@@ -54,18 +54,24 @@ void regime_init(struct regime *r, uint64_t look_ns, double floor)
 		r->levels.level[k].open = INFINITY;
 }
 
-void regime_inherit(struct regime *r, const struct regime *before)
+void regime_leave(const struct regime *r, struct regime_legacy *legacy)
 {
-	memcpy(r->rise_before, before->rise_before, sizeof(r->rise_before));
-	r->birth_rise = before->birth_rise;
-	r->known_for = before->known_for + before->levels.tick;
-	for (int k = 0; k < REGIME_LEVELS; k++) {
-		float *to = r->levels.level[k].rise;
-		const float *from = before->levels.level[k].rise;
+	memcpy(legacy->rise_before, r->rise_before, sizeof(legacy->rise_before));
+	legacy->birth_rise = r->birth_rise;
+	legacy->known_for = r->known_for + r->levels.tick;
+	for (int k = 0; k < REGIME_LEVELS; k++)
+		memcpy(legacy->rise[k], &r->levels.level[k].rise[REGIME_KNOWN],
+		       sizeof(legacy->rise[k]));
+}
 
-		to[REGIME_KNOWN] = from[REGIME_KNOWN];
-		to[REGIME_KNOWN_BEFORE] = from[REGIME_KNOWN_BEFORE];
-	}
+void regime_inherit(struct regime *r, const struct regime_legacy *legacy)
+{
+	memcpy(r->rise_before, legacy->rise_before, sizeof(r->rise_before));
+	r->birth_rise = legacy->birth_rise;
+	r->known_for = legacy->known_for;
+	for (int k = 0; k < REGIME_LEVELS; k++)
+		memcpy(&r->levels.level[k].rise[REGIME_KNOWN], legacy->rise[k],
+		       sizeof(legacy->rise[k]));
 }
 
 static double regime_ticks(const struct regime *r, double seconds)
@@ -477,7 +483,7 @@ void regime_judge(struct regime *r, double left, struct regime_judgement *out)
 		out->since_ns = regime_time(r, r->onset);
 		out->until_ns = regime_time(r, r->grown_until);
 		out->grown = r->rise_max;
-	} else if (r->steps.count) {
+	} else if (r->steps.count && r->levels.tick - r->steps.last > STEP_LOOKS * REGIME_TICKS) {
 		out->word = REGIME_STEPS;
 		out->until_ns = regime_time(r, r->steps.last);
 		out->grown = r->steps.top - r->steps.base;

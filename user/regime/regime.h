@@ -81,12 +81,20 @@ struct regime_judgement {
  */
 void regime_init(struct regime *r, uint64_t look_ns, double floor);
 
+/* What is known of a series after its end, for the one that takes its place. */
+struct regime_legacy {
+	float rise[REGIME_LEVELS][2], rise_before[2], birth_rise;
+	uint32_t known_for; /* ticks */
+};
+
+void regime_leave(const struct regime *r, struct regime_legacy *legacy);
+
 /*
  * The series takes the place of one of the same program that has ended. What that one gave back is
- * known, and how much it grew until it settled. To be called right after regime_init(), with the
- * same look_ns.
+ * known, and how much it grew until it settled. To be called within the first looks, with the same
+ * look_ns.
  */
-void regime_inherit(struct regime *r, const struct regime *before);
+void regime_inherit(struct regime *r, const struct regime_legacy *legacy);
 
 /* Times ascend, of any clock. Takes 0.6 us, on average. */
 void regime_add(struct regime *r, uint64_t time_ns, double bytes);

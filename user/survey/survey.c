@@ -29,6 +29,11 @@
 
 #define TICK_MS 100 /* between two looks at the probes' cost */
 
+/* Looks come eight times closer while somebody's memory is full within so long, and not closer than that. */
+#define URGENT_S   600.0
+#define CLOSER	   8
+#define CLOSEST_NS (250 * NS_PER_MS)
+
 /* struct survey is the skeleton's. */
 struct survey_loop {
 	const struct survey_config *config;
@@ -44,7 +49,8 @@ struct survey_loop {
 	struct output *output;
 	struct output *recording; /* NULL: not wanted */
 	struct survey_serving serving;
-	uint64_t end_ns; /* UINT64_MAX: it has no end */
+	uint64_t closer_ns; /* when the next look in between is due; UINT64_MAX: none is */
+	uint64_t end_ns;    /* UINT64_MAX: it has no end */
 	bool stop;
 	bool looked; /* the look before the last report has been */
 };
@@ -138,6 +144,17 @@ static int survey_tell_unmatched(const struct survey_loop *s, bool final)
 	return -ESRCH;
 }
 
+static void survey_plan_closer(struct survey_loop *s)
+{
+	uint64_t every = s->config->pace.interval_ns / CLOSER;
+
+	every = every > CLOSEST_NS ? every : CLOSEST_NS;
+	s->closer_ns =
+		every < s->config->pace.interval_ns && history_is_urgent(s->history, URGENT_S)
+			? monotonic_ns() + every
+			: UINT64_MAX;
+}
+
 /* Of all processes; 0 and *looks: how many there have been. */
 static int survey_read(struct survey_loop *s, uint64_t *looks)
 {
@@ -149,6 +166,7 @@ static int survey_read(struct survey_loop *s, uint64_t *looks)
 	err = history_update(s->history, monotonic_ns(), list);
 	if (err)
 		return log_errno(err, "cannot keep the processes' history");
+	survey_plan_closer(s);
 	if (s->names)
 		survey_names_tick(s->names, s->history);
 	*looks = survey_reporter_looked(s->reporter, list);
@@ -179,6 +197,23 @@ static int survey_look(struct survey_loop *s)
 	if (!err)
 		err = survey_print(s, false);
 	return err ?: looks == 1 ? survey_tell_unmatched(s, false) : 0;
+}
+
+/* Nothing is printed; metrics are made anew. */
+static int survey_look_closer(struct survey_loop *s)
+{
+	const struct process_list *list;
+	int err = survey_reader_read(s->reader, &list);
+
+	if (err)
+		return err;
+	err = history_look_closer(s->history, monotonic_ns(), list);
+	if (err)
+		return log_errno(err, "cannot keep the processes' history");
+	err = survey_driller_tick(s->driller);
+	err = err ?: survey_publish(s);
+	survey_plan_closer(s);
+	return err;
 }
 
 /* Of those that are kept nothing is to be missing since the last look. */
@@ -239,6 +274,7 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 	uint64_t due_ns = survey_serving_due_ns(&s->serving);
 	int err, wait_ms;
 
+	due_ns = due_ns < s->closer_ns ? due_ns : s->closer_ns;
 	s->stop = !clock_wait_ms(s->end_ns);
 	if (s->stop)
 		return 0;
@@ -263,6 +299,8 @@ static int survey_turn(struct survey_loop *s, const struct loop_events *events)
 		err = survey_on_asked(s);
 	if (!err && fds[1].revents && loop_events_interval(events))
 		return survey_look(s);
+	if (!err && monotonic_ns() >= s->closer_ns)
+		err = survey_look_closer(s);
 	if (!err && s->keeper && survey_keeper_is_hungry(s->keeper))
 		err = survey_keeper_tick(s->keeper);
 	return !err && survey_driller_is_open(s->driller) ? survey_driller_tick(s->driller) : err;
@@ -321,7 +359,7 @@ static int survey_begin(struct survey_loop *s)
 		err = survey_reader_new(SURVEY_AUTO, &s->reader);
 	if (err)
 		return err;
-	s->history = history_new(survey_process_free);
+	s->history = history_new(s->config->pace.interval_ns, &survey_process_hooks);
 	s->scope = survey_scope_new(&s->config->scope);
 	if (s->config->container_runtime) {
 		s->names = survey_names_new(s->config->container_runtime);
@@ -375,7 +413,9 @@ int survey_run(const struct survey_config *config)
 	const struct confine_needs needs = {.ptrace = config->gate,
 					    .network = config->symbols.debuginfod};
 	struct profile_source source;
-	struct survey_loop s = {.config = config, .end_ns = clock_end_ns(config->pace.duration_ns)};
+	struct survey_loop s = {.config = config,
+				.end_ns = clock_end_ns(config->pace.duration_ns),
+				.closer_ns = UINT64_MAX};
 	int err = survey_begin(&s), end_err;
 
 	/*

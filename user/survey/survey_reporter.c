@@ -2,6 +2,7 @@
 #include "user/survey/survey_reporter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -82,23 +83,54 @@ static const char *survey_reporter_or_null(const char *text)
 }
 
 /* Only for what grows: nothing else has an end in sight. */
-static void survey_reporter_fill_limit(struct survey_row *row, const struct cgroup *cgroup)
+static void survey_reporter_fill_limit(struct survey_row *row, struct history_process *p)
 {
-	struct cgroup_memory group = {0};
-	uint64_t left, machine;
-	bool known;
+	double left;
 
 	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended)
 		return;
-	known = !cgroup_memory_left(cgroup, &group);
-	left = group.left;
-	if (!machine_memory_left(&machine) && (!known || machine < left)) {
-		left = machine;
-		known = true;
-	}
-	row->limit_known = known;
-	if (known)
-		row->limit_s = (double)left / row->trend.growth;
+	left = survey_process_left(p);
+	if (!isfinite(left))
+		return;
+	row->limit_known = true;
+	row->limit_s = left / row->trend.growth;
+	row->limit_bytes = process_bytes(&p->now) + (uint64_t)left;
+}
+
+/* Of the history's clock; what is later than now is a clock that was set. */
+static uint64_t survey_reporter_real_time(uint64_t time_ns, uint64_t now_ns, uint64_t real_ns)
+{
+	uint64_t ago = now_ns > time_ns ? now_ns - time_ns : 0;
+
+	return real_ns > ago ? real_ns - ago : 0;
+}
+
+static void survey_reporter_fill_growth(struct survey_row *row, const struct history_process *p)
+{
+	static const enum survey_growth_state states[] = {
+		[REGIME_KEPT] = GROWTH_KEPT,	   [REGIME_STEPS] = GROWTH_STEPS,
+		[REGIME_FILLING] = GROWTH_FILLING, [REGIME_GROWING] = GROWTH_GOES_ON,
+		[REGIME_LEAKING] = GROWTH_GOES_ON,
+	};
+	const struct regime_judgement *j = &p->growth;
+	uint64_t now = monotonic_ns(), real = clock_ns(CLOCK_REALTIME);
+
+	if (p->of_children || row->ended || !states[j->word])
+		return;
+	row->growth = (struct survey_growth){
+		.state = states[j->word],
+		.since_start = j->since_start,
+		.level_before_ns = j->level_before_ns,
+		.bytes = j->grown,
+		.steps = j->steps,
+		.pace = j->pace,
+		.room_used = j->room_used,
+		.levels_off_at = j->levels_off_at,
+	};
+	if (j->since_ns)
+		row->growth.since_ns = survey_reporter_real_time(j->since_ns, now, real);
+	if (j->until_ns)
+		row->growth.until_ns = survey_reporter_real_time(j->until_ns, now, real);
 }
 
 static void survey_reporter_fill_place(struct survey_row *row, const struct survey_process *data)
@@ -111,7 +143,7 @@ static void survey_reporter_fill_place(struct survey_row *row, const struct surv
 	row->pod_name = survey_reporter_or_null(data->container.pod);
 }
 
-static void survey_reporter_fill_row(struct survey_row *row, const struct history_process *p,
+static void survey_reporter_fill_row(struct survey_row *row, struct history_process *p,
 				     const struct survey_process *data)
 {
 	*row = (struct survey_row){
@@ -129,7 +161,8 @@ static void survey_reporter_fill_row(struct survey_row *row, const struct histor
 	};
 	survey_reporter_fill_place(row, data);
 	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
-	survey_reporter_fill_limit(row, &data->cgroup);
+	survey_reporter_fill_limit(row, p);
+	survey_reporter_fill_growth(row, p);
 }
 
 bool survey_report_has_row(struct survey_report *report, size_t top, size_t *living,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "user/survey/survey_suspects.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A suspect that has been looked at is left alone for so many windows. */
 #define REST_WINDOWS 6
+
+#define URGENT_S (24 * 3600.0)
 
 static bool survey_suspects_wants(const struct survey_config *config,
 				  const struct survey_scope *scope, struct history_process *process,
@@ -24,11 +27,20 @@ static bool survey_suspects_wants(const struct survey_config *config,
 		now - data->drilled_ns > REST_WINDOWS * config->probes.window_ns);
 }
 
+static double survey_suspects_limit(const struct history_process *process)
+{
+	return process->growth.limit_known ? process->growth.limit_s : INFINITY;
+}
+
+/* Who has the least time left, while that is a day at most; of others who has waited longest. */
 static bool survey_suspects_comes_before(const struct history_process *a,
 					 const struct history_process *b)
 {
 	const struct survey_process *x = a->user_data, *y = b->user_data;
+	double left_a = survey_suspects_limit(a), left_b = survey_suspects_limit(b);
 
+	if (fmin(left_a, left_b) < URGENT_S && left_a != left_b)
+		return left_a < left_b;
 	return x->drilled_ns < y->drilled_ns;
 }
 

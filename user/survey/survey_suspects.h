@@ -6,9 +6,9 @@
 #include "user/look/survey_scope.h"
 
 /*
- * Of those that grow, are wanted and can have probes, at most config->probes.suspects: first those that
- * have waited longest, of two the more suspect. now: CLOCK_MONOTONIC. Returns how many; the
- * processes are the history's.
+ * Of those that grow, are wanted and can have probes, at most config->probes.suspects. First come those
+ * with the least time left until their memory is full, then those that have waited longest. now:
+ * CLOCK_MONOTONIC. Returns how many; the processes are the history's.
  */
 size_t survey_suspects_choose(const struct survey_config *config, struct history *history,
 			      const struct survey_scope *scope, uint64_t now,

@@ -43,7 +43,7 @@ struct keeping {
 
 static void keeping_begin(struct keeping *k)
 {
-	k->history = history_new(survey_process_free);
+	k->history = history_new(NS_PER_S, &survey_process_hooks);
 	k->scope = survey_scope_new(&config.scope);
 	assert_true(k->history && k->scope);
 	k->keeper = survey_keeper_new(&config, k->history, k->scope, NULL);

@@ -39,8 +39,11 @@ static void answer_survey(struct scene *s)
 			.spark_count = 8,
 			.limit_known = true,
 			.limit_s = 7200,
+			.grows_for_ns = i ? 0 : 192000000000,
 			.watched = i == 0,
 		};
+		if (!i)
+			memcpy(p->full_at, "09:49:07", 9);
 	}
 	live_view_free(s->view);
 	s->view = view;
@@ -84,7 +87,9 @@ static void survey_at_three_sizes(void **state)
 	assert_row(&s, 2, "    100 shop              3.0M   +14.1M");
 	end(&s);
 	begin_survey(&s, 50, 120, false);
-	assert_row_has(&s, 4, "_.-=+*%#   2h00m now    shop.service");
+	assert_row_has(&s, 4, "_.-=+*%#   3m12s 09:49:07   2h00m now    shop.service");
+	/* Of what does not grow. */
+	assert_row_has(&s, 5, "-        -");
 	end(&s);
 }
 

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#include "user/look/history.h"
+#include "user/base/clock.h"
 #include "user/base/util.h"
+#include "user/look/history.h"
 
 #define MIB (1024 * 1024ull)
 
@@ -34,6 +35,19 @@ static void release(void *user_data)
 	released++;
 }
 
+static double left(struct history_process *process)
+{
+	return 190.0 * MIB - (double)process_bytes(&process->now);
+}
+
+/* Of one name, in one place. */
+static uint64_t lineage(struct history_process *process)
+{
+	return (uint64_t)process->now.comm[0];
+}
+
+static const struct history_hooks hooks = {release, left, lineage};
+
 static void update(struct history *h, uint64_t second, struct process_sample *items, size_t count)
 {
 	struct process_list list = {.items = items, .count = count};
@@ -43,7 +57,7 @@ static void update(struct history *h, uint64_t second, struct process_sample *it
 
 static void ranking(void **state)
 {
-	struct history *h = history_new(release);
+	struct history *h = history_new(NS_PER_S, &hooks);
 	struct history_process *const *ranked;
 	size_t count;
 
@@ -78,10 +92,92 @@ static void ranking(void **state)
 	history_free(h);
 }
 
+/* The watch as a whole is level: what began lately is told all the same, and how fast it is now. */
+static void late_growth(void **state)
+{
+	struct history *h = history_new(NS_PER_S, &hooks);
+	const struct history_process *p = NULL;
+	uint64_t i = 0;
+
+	(void)state;
+	for (; i < 2000; i++) {
+		struct process_sample now = process(10, 5, 100 * MIB + i % 3 * 4096);
+
+		update(h, i, &now, 1);
+		p = history_find(h, 10);
+		assert_true(p->trend.kind == TREND_TOO_EARLY || p->trend.kind == TREND_STEADY);
+		assert_true(p->trend.growth == 0 || p->trend.kind == TREND_TOO_EARLY);
+	}
+	for (; i < 2006; i++) {
+		struct process_sample now = process(10, 5, 100 * MIB + (i - 1999) * MIB);
+
+		update(h, i, &now, 1);
+	}
+	assert_int_equal(p->trend.kind, TREND_GROWING);
+	assert_true(p->trend.growth > 0.9 * MIB && p->trend.growth < 1.1 * MIB);
+	assert_true(p->growth.limit_known);
+	assert_true(p->growth.limit_s > 75 && p->growth.limit_s < 95);
+	assert_true(history_is_urgent(h, 600));
+	assert_false(history_is_urgent(h, 60));
+	assert_in_range(p->growth.since_ns / NS_PER_S, 1995, 2001);
+	assert_in_range(p->growth.level_before_ns / NS_PER_S, 1990, 2001);
+	history_free(h);
+}
+
+/* One jump that would fill its memory soon, if it went on: what follows is looked at more closely. */
+static void closer_looks(void **state)
+{
+	struct history *h = history_new(8 * NS_PER_S, &hooks);
+	struct process_list list = {.count = 1};
+	const struct history_process *p;
+	struct process_sample now;
+	uint64_t ns = 0, looks = 0;
+
+	(void)state;
+	for (; ns < 800 * NS_PER_S; ns += 8 * NS_PER_S) {
+		now = process(10, 5, 50 * MIB + ns % 3 * 4096);
+		list.items = &now;
+		assert_int_equal(history_update(h, ns, &list), 0);
+	}
+	assert_false(history_is_urgent(h, 600));
+	now.anon += 24 * MIB;
+	assert_int_equal(history_update(h, ns, &list), 0);
+	assert_true(history_is_urgent(h, 600));
+	p = history_find(h, 10);
+	while (p->trend.kind != TREND_GROWING) {
+		ns += NS_PER_S;
+		now.anon += 3 * MIB;
+		assert_int_equal(history_look_closer(h, ns, &list), 0);
+		assert_true(++looks <= 9);
+	}
+	assert_int_equal(p->samples, 101); /* looks in between are no looks */
+	history_free(h);
+}
+
+/* The next process of the program fills its cache as the last one did: that is known of it. */
+static void heirs(void **state)
+{
+	bool told[2] = {false, false};
+	struct history *h = history_new(NS_PER_S, &hooks);
+
+	(void)state;
+	for (uint64_t i = 0; i < 2000; i++) {
+		uint64_t life = i / 1000, age = i % 1000;
+		struct process_sample now =
+			process((pid_t)(10 + life), 5, 20 * MIB + (age < 60 ? age : 60) * MIB);
+
+		update(h, i, &now, 1);
+		told[life] |= age > 20 && history_find(h, now.pid)->trend.kind == TREND_GROWING;
+	}
+	assert_true(told[0]);
+	assert_false(told[1]);
+	history_free(h);
+}
+
 /* The pid of one that has ended is given to another one; the old one is told of once. */
 static void pids_are_reused(void **state)
 {
-	struct history *h = history_new(release);
+	struct history *h = history_new(NS_PER_S, &hooks);
 	struct process_sample first = process(10, 5, 7 * MIB), second = process(10, 9, MIB);
 	struct history_process *const *ranked;
 	size_t count;
@@ -129,7 +225,7 @@ static void run_workers(struct history *h, uint64_t growth)
 
 static void children(void **state)
 {
-	struct history *h = history_new(release);
+	struct history *h = history_new(NS_PER_S, &hooks);
 	const struct history_process *p;
 	double values[8];
 
@@ -146,7 +242,7 @@ static void children(void **state)
 	history_free(h);
 
 	/* Those that take what they need at their start and no more are no leak. */
-	h = history_new(release);
+	h = history_new(NS_PER_S, &hooks);
 	run_workers(h, 0);
 	p = history_find(h, 10);
 	assert_int_equal(p->children_exited, 7);
@@ -157,7 +253,7 @@ static void children(void **state)
 static void bounded(void **state)
 {
 	static struct process_sample many[HISTORY_MAX + 10];
-	struct history *h = history_new(release);
+	struct history *h = history_new(NS_PER_S, &hooks);
 	size_t count;
 
 	(void)state;
@@ -174,7 +270,7 @@ static void bounded(void **state)
 static void cost(void **state)
 {
 	static struct process_sample now[500];
-	struct history *h = history_new(release);
+	struct history *h = history_new(NS_PER_S, &hooks);
 	struct timespec start, end;
 	double seconds;
 	size_t count;
@@ -200,9 +296,10 @@ static void cost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranking),  cmocka_unit_test(pids_are_reused),
-		cmocka_unit_test(children), cmocka_unit_test(bounded),
-		cmocka_unit_test(cost),
+		cmocka_unit_test(ranking),	cmocka_unit_test(pids_are_reused),
+		cmocka_unit_test(children),	cmocka_unit_test(bounded),
+		cmocka_unit_test(cost),		cmocka_unit_test(late_growth),
+		cmocka_unit_test(closer_looks), cmocka_unit_test(heirs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,8 @@ struct regime_alarms regime_run_benign(enum corpus corpus, int kind, uint64_t fr
 	size_t n = (size_t)(days * DAY_S / LOOK_S);
 	struct corpus_series s = {.n = n, .step_s = LOOK_S};
 	struct regime_alarms alarms = {0};
-	struct regime r, before;
+	struct regime_legacy before;
+	struct regime r;
 
 	s.bytes = run_alloc(n, sizeof(*s.bytes));
 	s.restarts = run_alloc(n, sizeof(*s.restarts));
@@ -55,7 +56,7 @@ struct regime_alarms regime_run_benign(enum corpus corpus, int kind, uint64_t fr
 			struct regime_judgement j;
 
 			if (s.restarts[i]) {
-				before = r;
+				regime_leave(&r, &before);
 				run_begin(&r);
 				regime_inherit(&r, &before);
 				last = REGIME_EARLY;

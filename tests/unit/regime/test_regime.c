@@ -164,6 +164,91 @@ static void steps_are_no_leak(void **state)
 	assert_int_equal(j.until_ns, 301 * 10 * NS_PER_S);
 }
 
+/* ---- real programs ------------------------------------------------------------------------ */
+
+#define REAL_PROGRAMS "tests/unit/regime/real_programs.txt"
+
+struct real_run {
+	double kib, time_s;
+	struct regime regime;
+	double growing_s;	/* when that was said first after a leak may have begun; 0: never */
+	double growth, since_s; /* as it was said last */
+	bool leaking;
+};
+
+#define LEAKS_FROM_S 720
+
+static void real_look(struct real_run *run)
+{
+	struct regime_judgement j;
+
+	run->time_s++;
+	regime_add(&run->regime, (uint64_t)(run->time_s * NS_PER_S), run->kib * 1024);
+	regime_judge(&run->regime, 1000 * MB - run->kib * 1024, &j);
+	run->leaking |= j.word == REGIME_LEAKING;
+	if (j.word < REGIME_GROWING || run->time_s < LEAKS_FROM_S)
+		return;
+	if (!run->growing_s)
+		run->growing_s = run->time_s;
+	run->growth = j.growth;
+	run->since_s = (double)j.since_ns / NS_PER_S;
+}
+
+static void real_run(struct real_run *run, char *values)
+{
+	char *rest = NULL, *word = strtok_r(values, " \n", &rest);
+
+	*run = (struct real_run){.kib = strtod(word, NULL)};
+	regime_init(&run->regime, NS_PER_S, REGIME_RUN_FLOOR);
+	real_look(run);
+	while ((word = strtok_r(NULL, " \n", &rest))) {
+		long times = *word == '~' ? strtol(word + 1, NULL, 10) : 1;
+
+		run->kib += *word == '~' ? 0 : strtod(word, NULL);
+		while (times--)
+			real_look(run);
+	}
+	assert_int_equal((int)run->time_s, 2200);
+}
+
+/* redis, node, python, ruby, go, java and php under load: none leaks, but for those that are made to. */
+static void real_programs(void **state)
+{
+	FILE *in = fopen(REAL_PROGRAMS, "re");
+	unsigned benign = 0, leaks = 0;
+	char *line = NULL;
+	size_t room = 0;
+
+	(void)state;
+	assert_non_null(in);
+	while (getline(&line, &room, in) > 0) {
+		char *values = strchr(line, ' ');
+		struct real_run run;
+
+		if (*line == '#')
+			continue;
+		*values++ = '\0';
+		real_run(&run, values);
+		if (!strstr(line, "_leak")) {
+			assert_false(run.leaking);
+			benign++;
+			continue;
+		}
+		leaks++;
+		assert_true(run.growing_s > 0);
+		assert_true(run.growth > 20e3 && run.growth < 400e3);
+		/* A heap of chunks no larger than what counts as growth: soon. */
+		if (!strcmp(line, "go_leak")) {
+			assert_true(run.growing_s <= LEAKS_FROM_S + 90);
+			assert_true(fabs(run.since_s - LEAKS_FROM_S) <= 60);
+		}
+	}
+	assert_int_equal(benign, 8);
+	assert_int_equal(leaks, 5);
+	free(line);
+	fclose(in);
+}
+
 static void bounded(void **state)
 {
 	(void)state;
@@ -180,6 +265,7 @@ int main(void)
 		cmocka_unit_test(uneven_looks),
 		cmocka_unit_test(given_back),
 		cmocka_unit_test(steps_are_no_leak),
+		cmocka_unit_test(real_programs),
 		cmocka_unit_test(bounded),
 	};
 
