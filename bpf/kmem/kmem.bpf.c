@@ -172,7 +172,8 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t kind)
 	}
 	s->taken = 1;
 	len = bpf_get_stack(ctx, s->stack.frames, sizeof(s->stack.frames), 0);
-	for (int i = 0; i < KMEM_FRAMES && (i + 1) * 8 <= len; i++)
+	/* Where this program was called differs while the kernel counts run time. */
+	for (int i = KMEM_OWN_FRAMES; i < KMEM_FRAMES && (i + 1) * 8 <= len; i++)
 		hash = (hash ^ s->stack.frames[i]) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
 	hash = hash ?: 1;
 	if (len <= 0) {
@@ -249,7 +250,9 @@ static __always_inline void allocated(void *ctx, uint64_t at, uint64_t bytes, ui
 
 /* ---- objects ------------------------------------------------------------------------------ */
 
-static __always_inline void on_kmalloc(uint64_t *ctx)
+/* Before 6.1 of kmalloc_node as well. */
+SEC("?raw_tp/kmalloc")
+int kmem_kmalloc(uint64_t *ctx)
 {
 	uint64_t bytes;
 
@@ -258,9 +261,12 @@ static __always_inline void on_kmalloc(uint64_t *ctx)
 	else
 		bytes = ARGUMENT(ctx, 3);
 	allocated(ctx, ctx[1], bytes, 0, 0, KMEM_KMALLOC);
+	return 0;
 }
 
-static __always_inline void on_cache_alloc(uint64_t *ctx)
+/* Before 6.1 of kmem_cache_alloc_node as well. */
+SEC("?raw_tp/kmem_cache_alloc")
+int kmem_cache_allocated(uint64_t *ctx)
 {
 	uint64_t bytes = 0, cache = 0;
 
@@ -273,35 +279,6 @@ static __always_inline void on_cache_alloc(uint64_t *ctx)
 		bytes = ARGUMENT(ctx, 3);
 	}
 	allocated(ctx, ctx[1], bytes, cache, 0, KMEM_CACHE);
-}
-
-SEC("?raw_tp/kmalloc")
-int kmem_kmalloc(uint64_t *ctx)
-{
-	on_kmalloc(ctx);
-	return 0;
-}
-
-/* Before 6.1. */
-SEC("?raw_tp/kmalloc_node")
-int kmem_kmalloc_node(uint64_t *ctx)
-{
-	on_kmalloc(ctx);
-	return 0;
-}
-
-SEC("?raw_tp/kmem_cache_alloc")
-int kmem_cache_allocated(uint64_t *ctx)
-{
-	on_cache_alloc(ctx);
-	return 0;
-}
-
-/* Before 6.1. */
-SEC("?raw_tp/kmem_cache_alloc_node")
-int kmem_cache_allocated_node(uint64_t *ctx)
-{
-	on_cache_alloc(ctx);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "bpf/types.h"
 
 #define KMEM_FRAMES	40
+#define KMEM_OWN_FRAMES 2 /* of the program and of who calls it: no part of the hash */
 #define KMEM_STACKS	16384
 #define KMEM_CACHES	1024
 #define KMEM_TARGETS	1024

@@ -101,7 +101,8 @@ JQ_SUMS='
 	holds '(.stacks[] | select(.live.count == 1000 and ([.frames[].function] | any(. == "sk_prot_alloc")) and .cache != null) | .id) as $id | [.stacks[] | select(.with == $id)] | length >= 2'
 	holds '[.stacks[] | select(.live.count >= 300) | .tasks[].pid] | unique == ['"$T_PID"']'
 	holds '[.stacks[] | select(.frees_unseen and .live.count >= 300)] == []'
-	"$ROOT/tests/tools/schema.py" kernel "$D/kernel.json" >"$D/schema" || fail "$(<"$D/schema")"
+	# Its library is not in an emulated machine.
+	[[ -n ${VM_GUEST-} ]] || "$ROOT/tests/tools/schema.py" kernel "$D/kernel.json" >"$D/schema" || fail "$(<"$D/schema")"
 	let_go
 	until_so "$JQ_SUMS"'
 		blocks(["sk_prot_alloc", "sock_alloc_inode", "alloc_pipe_info", "do_eventfd", "inotify_update_watch", "inotify_new_watch"]) == 0 and
@@ -148,6 +149,8 @@ JQ_SUMS='
 		! jq -e "$JQ_SUMS"'by(["do_eventfd"]) | any(.trend == "growing")' <<<"$SNAP" >/dev/null || break
 	done
 	holds "$JQ_SUMS"'by(["do_eventfd"]) | any(.trend == "growing" and .growth_bytes_per_s > 0 and .context == "task" and (.reclaimable | not))'
+	# Half of the looks count what the probes take, which is another way to them: a stack is one row all the same.
+	holds "$JQ_SUMS"'by(["do_eventfd"]) | length == 1'
 	holds '[.caches[] | select((.aliases | length) > 1)] | all(.name as $name | .aliases | any(. == $name))'
 	kill -INT "$TOOL_PID"
 	TOOL_STATUS=0

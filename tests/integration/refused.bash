@@ -125,6 +125,18 @@ row() {
 		[[ $(missing) == "$wanted" ]] || fail "missing is '$(missing)', and not '$wanted'"
 		return
 		;;
+	kernel)
+		STATUS=0
+		"$TOOL" kernel --probe -i 100ms -n 1 -f json "$@" >"$D/out.txt" 2>"$D/tool.err" || STATUS=$?
+		met
+		SNAP=$(tail -n 1 "$D/out.txt")
+		[[ $(missing) == "$wanted" ]] || fail "missing is '$(missing)', and not '$wanted'"
+		# Other kinds are followed all the same; without any there are no stacks.
+		jq -e '.pools | length > 5' <<<"$SNAP" >/dev/null || fail 'no pools'
+		[[ $name == kmem_who || $(jq '.probes.kinds | length' <<<"$SNAP") -eq 2 || $name == kmem_area_* ]] || fail 'not two kinds'
+		[[ $STATUS -eq 1 ]] || fail "status $STATUS"
+		return
+		;;
 	ends)
 		SNAP=$("$TOOL" -f json --verdict "$@" -- "$TARGETS/ending" 2>"$D/tool.err" </dev/null | tail -n 1)
 		;;

@@ -16,7 +16,7 @@ programs_of() {
 @test "each BPF program has a row of what happens where the kernel refuses it" {
 	local program missing=''
 
-	for program in $(programs_of memleakbpf) $(programs_of survey) $(programs_of sleepers); do
+	for program in $(programs_of memleakbpf) $(programs_of survey) $(programs_of sleepers) $(programs_of kmem); do
 		grep -q "^$program |.* name:${program}[ =]" "$ROWS" || missing+=" $program"
 	done
 	[[ -z $missing ]] || fail "no row in tests/refuse/rows:$missing"

@@ -44,6 +44,7 @@ schema() {
 		json-inspection*.json) schema inspection "$file" ;;
 		json*.json) schema snapshot "$file" ;;
 		diff*.json) schema diff "$file" ;;
+		kernel*.json) schema kernel "$file" ;;
 		notes.json) ;; # parts of what the next test looks at
 		*)
 			printf '%s: which schema is it of?\n' "$file"

@@ -16,6 +16,7 @@
 #include "user/cli/commands.h"
 #include "user/cli/doctor_breakpoints.h"
 #include "user/cli/doctor_gate.h"
+#include "user/cli/doctor_kernel.h"
 #include "user/cli/doctor_target.h"
 #include "user/cli/doctor_try.h"
 #include "user/probe/plan.h"
@@ -98,6 +99,7 @@ struct doctor {
 	struct machine machine;
 	struct attach_plan plan;
 	struct doctor_gate gate;
+	struct doctor_kernel kernel;
 	struct doctor_try tried; /* with try_load */
 	bool try_load;
 	bool have_needed; /* of the features */
@@ -127,6 +129,7 @@ static void doctor_judge(struct doctor *d)
 	probe_events_sweep(true);
 	d->possible = d->have_needed && d->plan.possible;
 	doctor_gate_read(&d->machine, d->plan.old, &d->gate);
+	doctor_kernel_read(d->features, &d->kernel);
 	if (!d->try_load)
 		return;
 	doctor_try_load(&d->tried);
@@ -215,6 +218,29 @@ static void doctor_print_gate(const struct doctor_gate *gate)
 		doctor_print_item(DOCTOR_OK, "guards", "--guard, where a process can have a gate");
 	for (size_t i = 0; i < DOCTOR_GATE_NOTES && gate->notes[i]; i++)
 		doctor_print_item(DOCTOR_NOTE, "  gate", gate->notes[i]);
+}
+
+static void doctor_print_kernel(const struct doctor_kernel *kernel)
+{
+	char text[64];
+
+	doctor_kernel_text(kernel, text, sizeof(text));
+	if (*text)
+		doctor_print_item(DOCTOR_OK, "kernel memory", text);
+	else
+		doctor_print_item(DOCTOR_MISSING, "kernel memory", kernel->why);
+	if (!*text)
+		printf("  %8s   without it: memleakbpf kernel is a survey alone, without stacks\n",
+		       "");
+	if (!kernel->caches)
+		doctor_print_item(DOCTOR_NOTE, "  caches",
+				  "/proc/slabinfo is not for us: caches are not told apart");
+	if (kernel->lines)
+		doctor_print_item(DOCTOR_NOTE, "  lines",
+				  "/proc/allocinfo counts by line of source, without probes");
+	if (!kernel->names)
+		doctor_print_item(DOCTOR_NOTE, "  names",
+				  "the kernel hides its addresses: functions have no names");
 }
 
 static void doctor_print_privileges(const struct machine *m)
@@ -362,6 +388,7 @@ static void doctor_print_text(const struct doctor *d)
 	doctor_print_features(d->features);
 	if (d->possible)
 		doctor_print_gate(&d->gate);
+	doctor_print_kernel(&d->kernel);
 	if (d->try_load)
 		doctor_try_print(&d->tried);
 	doctor_print_machine(m, d->verbose);
@@ -459,6 +486,7 @@ static void doctor_print_json(const struct doctor *d)
 	json_text(&to, "stack", d->plan.old ? "fp" : "dwarf");
 	doctor_put_features(&to, d->features);
 	doctor_put_gate(&to, &d->gate);
+	doctor_kernel_put(&to, &d->kernel);
 	doctor_put_lacks(&to);
 	if (d->try_load)
 		doctor_try_put(&to, &d->tried);

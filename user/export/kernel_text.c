@@ -86,7 +86,7 @@ static void kernel_text_put_listed(const struct kernel_page *page, const char *t
 	char bytes[FORMAT_BYTES_MAX], growth[FORMAT_BYTES_MAX];
 
 	if (!*listed)
-		fprintf(page->out, "%-10s", title);
+		fprintf(page->out, "%-13s", title);
 	else
 		fputs("; ", page->out);
 	text_put_name(page->out, name);
@@ -255,7 +255,9 @@ static void kernel_text_put_companions(const struct kernel_page *page, size_t in
 		fputs(before, page->out);
 		text_put_name(page->out, s->cache ? s->cache : kernel_kind_name(s->kind));
 		fprintf(page->out, " %s B",
-			format_grouped(grouped, s->blocks ? s->bytes / s->blocks : 0));
+			format_grouped(grouped, s->kind == KERNEL_SLAB ? s->object_bytes
+						: s->blocks	       ? s->bytes / s->blocks
+								       : 0));
 		before = ", ";
 	}
 	if (books->stacks[index].companions)
@@ -294,13 +296,11 @@ static void kernel_text_put_distrusted(const struct kernel_page *page)
 		}
 		fputs("not shown: ", page->out);
 		text_put_name(page->out, s->cache);
-		fprintf(page->out, ", %s blocks whose frees no event tells",
-			format_grouped(blocks, sum));
+		fprintf(page->out, ", %s blocks", format_grouped(blocks, sum));
 		cache = kernel_report_cache(page->r, s->cache);
 		if (cache)
-			fprintf(page->out, " (the kernel counts %+" PRId64 ")",
-				cache->growth_blocks);
-		fputc('\n', page->out);
+			fprintf(page->out, "; the kernel counts %+" PRId64, cache->growth_blocks);
+		fputs(", so not all frees were seen\n", page->out);
 	}
 }
 
@@ -321,7 +321,7 @@ static void kernel_text_put_state(const struct kernel_page *page)
 				texts[i]);
 	}
 	if (books->stopped)
-		fprintf(page->out, "the probes were taken out after %s: %s\n",
+		fprintf(page->out, "the probes were taken out after %s: %s",
 			format_duration(age, books->elapsed_ns), books->stopped);
 	else if (books->sample_bytes)
 		fprintf(page->out, "probes for %s, one sample per %s",
@@ -330,10 +330,9 @@ static void kernel_text_put_state(const struct kernel_page *page)
 	else
 		fprintf(page->out, "probes for %s, every allocation",
 			format_duration(age, books->elapsed_ns));
-	if (!books->stopped && books->cpu_share >= 0)
+	if (books->cpu_share >= 0)
 		fprintf(page->out, ": %.2f %% of a CPU", 100 * books->cpu_share);
-	if (!books->stopped)
-		fputc('\n', page->out);
+	fputc('\n', page->out);
 }
 
 static void kernel_text_put_books(const struct kernel_page *page)

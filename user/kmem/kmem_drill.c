@@ -153,6 +153,10 @@ int kmem_drill_begin(struct kmem_drill *drill, struct missing_parts *missing)
 
 	if (err)
 		return kmem_drill_refused(drill, missing, err, reason);
+	if (*reason) {
+		missing_add(missing, "probes", "a kind of memory is not followed", "%s", reason);
+		log_info("this kernel refuses %s: a kind of memory is not followed", reason);
+	}
 	return c->probes.at_once ? kmem_drill_in(drill, c->probes.kinds ?: DRILL_KINDS, missing)
 				 : 0;
 }

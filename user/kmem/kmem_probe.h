@@ -24,8 +24,9 @@ struct kmem_probe_options {
 };
 
 /*
- * Loads the programs and their tables, and attaches nothing yet. 0; -errno with the reason: which
- * part was refused, and how. Logs nothing.
+ * Loads the programs and their tables, and attaches nothing yet. 0, with a reason where a kind was
+ * refused that is done without; -errno with the reason: which part was refused, and how. Logs
+ * nothing.
  */
 int kmem_probe_open(const struct kmem_probe_options *options, struct kmem_probe **out,
 		    char reason[static REASON_MAX]);

@@ -15,8 +15,8 @@ static const struct kmem_event kmem_events[] = {
 	{"kfree", "kmem_kfree", KERNEL_SLAB, true, true},
 	{"kmem_cache_free", "kmem_cache_freed", KERNEL_SLAB, true, true},
 	/* Gone since 6.1. */
-	{"kmalloc_node", "kmem_kmalloc_node", KERNEL_SLAB, false, false},
-	{"kmem_cache_alloc_node", "kmem_cache_allocated_node", KERNEL_SLAB, false, false},
+	{"kmalloc_node", "kmem_kmalloc", KERNEL_SLAB, false, false},
+	{"kmem_cache_alloc_node", "kmem_cache_allocated", KERNEL_SLAB, false, false},
 	{"mm_page_alloc", "kmem_page_alloc", KERNEL_PAGES, false, true},
 	{"mm_page_free", "kmem_page_free", KERNEL_PAGES, true, true},
 	{"percpu_alloc_percpu", "kmem_percpu_alloc", KERNEL_PERCPU, false, true},
@@ -113,8 +113,12 @@ int kmem_events_find_in(const struct btf *btf, unsigned kinds, struct kmem_event
 	*out = (struct kmem_events){0};
 	kmem_events_place(btf, &out->places);
 	for (unsigned kind = 0; kind < KERNEL_KINDS; kind++) {
-		bool all = (kinds & 1u << kind) && kmem_events_known(&out->places, kind);
+		bool all = kmem_events_known(&out->places, kind);
 
+		if (!(kinds & 1u << kind))
+			continue;
+		if (!all)
+			lacking = kind == KERNEL_SLAB ? "kmem_cache_alloc" : "percpu_alloc_percpu";
 		for (size_t i = 0; i < KMEM_EVENTS; i++) {
 			if (kmem_events[i].kind != kind || !kmem_events[i].needed ||
 			    kmem_event_read(btf, kmem_events[i].name, &arguments))

@@ -219,11 +219,14 @@ static uint64_t kmem_row_id(const struct kmem_live *block)
 static int kmem_row_fill(struct kernel_stack *row, const struct kmem_live *blocks, size_t count,
 			 uint64_t now_ns, const struct kmem_names *names)
 {
+	const char *path;
+
 	*row = (struct kernel_stack){.id = kmem_row_id(blocks), .kind = kmem_kinds[blocks->kind]};
 	kmem_row_take_sums(row, blocks, count, now_ns);
 	kmem_row_take_group(row, blocks, count);
-	if (row->group_id)
-		row->group = names->group(names->ctx, row->group_id);
+	/* The list of groups is read anew for each look, also of what is shown longer. */
+	path = row->group_id ? names->group(names->ctx, row->group_id) : NULL;
+	row->group = path ? strdup(path) : NULL;
 	if (row->kind == KERNEL_SLAB) {
 		row->cache = kmem_row_cache(blocks, names);
 		if (!row->cache)
@@ -237,6 +240,7 @@ static int kmem_row_fill(struct kernel_stack *row, const struct kmem_live *block
 static void kmem_row_clear(struct kernel_stack *row)
 {
 	free((char *)row->cache);
+	free((char *)row->group);
 	free(row->tasks);
 	free((struct kernel_frame *)row->frames);
 }

@@ -33,7 +33,7 @@ static bool together_as_many(const struct kernel_stack *x, const struct kernel_s
 {
 	const double many = (double)x->blocks, error = hypot(together_error(x), together_error(y));
 
-	return error <= many / 10 && fabs(many - (double)y->blocks) <= fmax(many / 100, 3 * error);
+	return error <= many / 4 && fabs(many - (double)y->blocks) <= fmax(many / 100, 3 * error);
 }
 
 /* Nearly all of them are this task's. */

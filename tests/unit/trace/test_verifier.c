@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bpf/kmem/kmem_abi.h"
+#include "kmem.skel.h"
 #include "survey.skel.h"
 #include "tests/unit/trace/best_plan.h"
 #include "tests/unit/trace/stack_chain.h"
@@ -412,6 +414,45 @@ static void test_survey(void **state)
 	survey__destroy(skel);
 }
 
+/* Those of the kernel's own allocations, as on this kernel. */
+static void test_kernel_memory(void **state)
+{
+	struct kmem_bpf *skel = kmem_bpf__open();
+	struct bpf_program *program;
+	size_t i = 0;
+
+	(void)state;
+	assert_non_null(skel);
+	skel->rodata->config.places =
+		(struct kmem_places){.kmalloc_bytes = 3, .cache = 2, .percpu_bytes = 3};
+	skel->rodata->config.targets = true;
+	skel->rodata->config.cpus = 2;
+	skel->rodata->config.page_bytes = 4096;
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		bpf_program__set_autoload(program, true);
+		bpf_program__set_log_level(program, 4);
+		bpf_program__set_log_buf(program, logs[i], sizeof(logs[i]));
+		i++;
+	}
+	/* Elsewhere the kernel's memory is surveyed without probes. */
+	if (kmem_bpf__load(skel)) {
+		print_message("kernel memory: not on this kernel\n");
+		kmem_bpf__destroy(skel);
+		return;
+	}
+	i = 0;
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		unsigned count = verified(program, logs[i++]);
+
+		print_message("%s: %u instructions verified\n", bpf_program__name(program), count);
+		assert_true(count < 3000);
+		assert_in_range(stack_chain_of(program), 0, STACK_CHAIN_MAX);
+	}
+	kmem_bpf__destroy(skel);
+}
+
 /* They load everywhere. */
 static void test_as_before_5_15(void **state)
 {
@@ -453,12 +494,12 @@ static void test_stack_of_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_on_this_kernel),  cmocka_unit_test(test_survey),
-		cmocka_unit_test(test_names_of_functions), cmocka_unit_test(test_with_all_options),
-		cmocka_unit_test(test_with_scopes),	   cmocka_unit_test(test_as_before_5_15),
-		cmocka_unit_test(test_without_sessions),   cmocka_unit_test(test_with_figures),
-		cmocka_unit_test(test_stack_of_calls),	   cmocka_unit_test(test_all_at_once),
-		cmocka_unit_test(test_with_typed_reads),
+		cmocka_unit_test(test_as_on_this_kernel), cmocka_unit_test(test_survey),
+		cmocka_unit_test(test_kernel_memory),	  cmocka_unit_test(test_names_of_functions),
+		cmocka_unit_test(test_with_all_options),  cmocka_unit_test(test_with_scopes),
+		cmocka_unit_test(test_as_before_5_15),	  cmocka_unit_test(test_without_sessions),
+		cmocka_unit_test(test_with_figures),	  cmocka_unit_test(test_stack_of_calls),
+		cmocka_unit_test(test_all_at_once),	  cmocka_unit_test(test_with_typed_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
