@@ -6,13 +6,14 @@
 #include <stdlib.h>
 
 /*
- * How often to do what must go well at every instant, where `make test` does it `all` times: a
- * quarter by `make quick` (tests/run), a tenth in a virtual machine that is emulated (tests/vm).
- * Programs that ask for it are those that take long: tests/run starts them first.
+ * How often to do what must go well at every instant, where `make test-nightly` does it `all`
+ * times: a third by `make test`, a quarter by `make quick` (tests/run), a tenth in a virtual machine
+ * that is emulated (tests/vm). Programs that ask for it are those that take long: tests/run starts
+ * them first.
  */
 static inline int rounds(int all)
 {
-	int n = all / (getenv("VM_GUEST") ? 10 : getenv("QUICK") ? 4 : 1);
+	int n = all / (getenv("VM_GUEST") ? 10 : getenv("QUICK") ? 4 : getenv("NIGHTLY") ? 1 : 3);
 
 	return n ? n : 1;
 }
