@@ -6,7 +6,7 @@
 load lib.bash
 
 # bats test_tags=quick
-@test "--help and --version" {
+@test "--help fits on a screen, and --version has the version" {
 	run_tool --help
 	[[ $STATUS -eq 0 && -z $ERR ]] || fail "$STATUS $ERR"
 	grep -q -- '--interval' <<<"$OUT" || fail "$OUT"
@@ -81,7 +81,7 @@ usage() {
 	usage 'NAME:' -p 1 --free-fn pool:x
 }
 
-@test "-z above -Z: status 2" {
+@test "-z above -Z is refused with status 2" {
 	usage 'z' -p 1 -z 100 -Z 10
 }
 
@@ -94,7 +94,7 @@ usage() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$BATS_TEST_TMPDIR/memleakbpf" --help >/dev/null
 }
 
-@test "-n: that many snapshots, then status 0" {
+@test "-n takes that many snapshots and ends with status 0" {
 	start_target "$TARGETS/leaf"
 	run_tool -f json -p "$T_PID" -i 100ms -n 3
 	[[ $STATUS -eq 0 ]] || fail "$STATUS $ERR"

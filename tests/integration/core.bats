@@ -27,7 +27,7 @@ leaf_sites() {
 	each_mode leaf_sites leaf
 }
 
-@test "leaf sites without frame pointers" {
+@test "allocations of leaf functions are told apart without frame pointers" {
 	each_mode leaf_sites leaf.nofp
 }
 
@@ -52,7 +52,7 @@ whole_path() {
 }
 
 # bats test_tags=quick
-@test "the whole path without frame pointers" {
+@test "stacks lead to main without frame pointers" {
 	whole_path leaf.nofp
 }
 
@@ -317,7 +317,7 @@ small_cases() {
 	holds '.ends.truncated | .stacks == 1 and .allocs == 1'
 }
 
-@test "strdup's caller" {
+@test "the stack of a strdup has strdup and its caller" {
 	start_target "$TARGETS/misc"
 	attach
 	tell strdup

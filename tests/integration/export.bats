@@ -312,7 +312,7 @@ recorded_live() {
 	end_target
 }
 
-@test "record: killed in the middle of a write" {
+@test "a recording whose writer was killed in the middle of a write is read up to there" {
 	local status=0
 
 	start_target "$TARGETS/leaf"

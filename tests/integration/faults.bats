@@ -5,7 +5,7 @@
 load lib.bash
 
 # bats test_tags=quick
-@test "not root: one clear line" {
+@test "without root the tool ends with one clear line" {
 	start_target "$TARGETS/leaf"
 	cp "$TOOL" "$BATS_TEST_TMPDIR/memleakbpf"
 	chmod 755 "$BATS_TEST_TMPDIR/memleakbpf"
@@ -28,7 +28,7 @@ load lib.bash
 }
 
 # bats test_tags=quick
-@test "no such process" {
+@test "-p with a number that no process has is refused with a line that names it" {
 	# The largest number that the kernel gives is below this one.
 	run_tool -p 4194304
 	refused 1 '4194304'
@@ -43,20 +43,20 @@ load lib.bash
 	end_target
 }
 
-@test "a kernel thread" {
+@test "-p with the number of a kernel thread is refused, and says what it is" {
 	[[ $(ps -o ppid= -p 2 2>/dev/null | tr -d ' ') == 0 && $(ps -o comm= -p 2) == kthreadd ]] || skip 'no kernel thread in sight'
 	run_tool -p 2
 	refused 1 '2.*kernel thread'
 }
 
-@test "a thread's id: the process is named" {
+@test "-p with a thread's number is refused with a line that names the process" {
 	start_target "$TARGETS/threads"
 	tid=$(find "/proc/$T_PID/task" -maxdepth 1 -mindepth 1 -printf '%f\n' | grep -vx "$T_PID" | head -n 1)
 	run_tool -p "$tid"
 	refused 1 "$tid.*thread.*$T_PID"
 }
 
-@test "a zombie" {
+@test "-p with the number of a zombie is refused with a line that names it" {
 	"$BASH" -c 'sleep 0.1 & echo $!; exec sleep 1000' >"$D/out" 3>&- &
 	PIDS+=("$!")
 	exec {T_OUT}<"$D/out"
@@ -66,7 +66,7 @@ load lib.bash
 	refused 1 "$zombie"
 }
 
-@test "a 32-bit program" {
+@test "a 32-bit program is refused, and goes on" {
 	[[ -x $TARGETS/noalloc.m32 ]] || skip 'this machine has no 32-bit programs'
 	"$TARGETS/noalloc.m32" </dev/null >/dev/null || skip 'this kernel runs no 32-bit programs'
 	run_target "$TARGETS/noalloc.m32"
@@ -76,7 +76,7 @@ load lib.bash
 	alive "$T_PID" || fail 'the target is gone'
 }
 
-@test "itself: it neither hangs nor dies" {
+@test "-p with the tool's own number: the tool neither hangs nor dies" {
 	STATUS=0
 	# The shell's PID becomes the tool's.
 	timeout "$DEADLINE" "$BASH" -c "exec '$TOOL' -n 1 -i 100ms -p \$\$" >"$D/run.out" 2>"$D/run.err" || STATUS=$?

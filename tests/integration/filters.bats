@@ -12,17 +12,17 @@ sizes() {
 	snap
 }
 
-@test "-z and -Z: bounds are inclusive" {
+@test "-z and -Z count blocks of exactly these sizes" {
 	sizes -z 100 -Z 1000
 	holds '.live == {"bytes": 1201, "count": 3}'
 }
 
-@test "-z alone" {
+@test "-z alone leaves out smaller blocks" {
 	sizes -z 1k
 	holds '.live == {"bytes": 65536, "count": 1}'
 }
 
-@test "-Z alone" {
+@test "-Z alone leaves out larger blocks" {
 	sizes -Z 99
 	holds '.live == {"bytes": 100, "count": 2}'
 }
@@ -248,7 +248,7 @@ always_fails() {
 	[[ $(field .live.count "$SNAP") -eq $(jq '[.live[].count] | add' <<<"$TRUTH") ]] || fail 'totals'
 }
 
-@test "--sort count and --sort alloc" {
+@test "--sort count and --sort alloc put stacks into that order" {
 	start_target "$TARGETS/leaf"
 	attach --sort count -T 1
 	tell go

@@ -93,7 +93,7 @@ run_gated() {
 	gated
 }
 
-@test "a COMMAND: from its first call on, exact" {
+@test "the gate counts a COMMAND exactly from its first call on" {
 	run_gated 1 -- "$TARGETS/short"
 	same
 }
@@ -170,7 +170,7 @@ exactly() {
 	own_libc
 }
 
-@test "static programs, static-pie too, exact" {
+@test "the gate counts static and static-pie programs exactly" {
 	exactly "$TARGETS/leaf.static"
 	exactly "$TARGETS/leaf.static-pie"
 }

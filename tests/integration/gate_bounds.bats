@@ -98,7 +98,7 @@ another_users() {
 	end_target
 }
 
-@test "another user's process" {
+@test "a process of another user gets a gate" {
 	both another_users
 }
 
@@ -108,7 +108,7 @@ of_another_users_command() {
 	grep '"version":1' "$D/both" | jq -es 'last | .comm == "short" and .attach == "gate"' >/dev/null || fail "$(grep -c . "$D/both") lines: $(<"$D/tool.err")"
 }
 
-@test "a command that becomes another user's" {
+@test "a command that becomes another user's gets a gate" {
 	need_hold
 	both of_another_users_command
 }

@@ -89,6 +89,6 @@ python_works() {
 	[[ ${LINE#stat } -gt $1 ]]
 }
 
-@test "attach and end, again and again: python3" {
+@test "python3 goes on while a gate comes and goes again and again" {
 	both python_cycles
 }

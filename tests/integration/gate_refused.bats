@@ -78,7 +78,7 @@ limited() {
 	gate_after_all
 }
 
-@test "no address space left: RLIMIT_AS" {
+@test "a process at its RLIMIT_AS gets no gate until it has more" {
 	both limited
 }
 
@@ -91,7 +91,7 @@ half_limited() {
 	gate_after_all
 }
 
-@test "address space for half of it" {
+@test "a process with address space for half of a gate gets none" {
 	both half_limited
 }
 
@@ -103,7 +103,7 @@ no_descriptors() {
 	gate_after_all
 }
 
-@test "no descriptors left: RLIMIT_NOFILE" {
+@test "a process at its RLIMIT_NOFILE gets no gate until it has descriptors" {
 	both no_descriptors
 }
 
@@ -114,7 +114,7 @@ no_hole() {
 	end_ledger
 }
 
-@test "nothing free within 2 GiB" {
+@test "a process with nothing free within 2 GiB of its allocator gets no gate" {
 	both no_hole
 }
 
@@ -140,7 +140,7 @@ filtered() {
 	gate_after_all
 }
 
-@test "a seccomp filter, and no CAP_SYS_ADMIN" {
+@test "a process with a seccomp filter gets no gate from a tool without CAP_SYS_ADMIN" {
 	both filtered
 }
 
@@ -213,7 +213,7 @@ straced() {
 	gate_after_all
 }
 
-@test "traced by strace" {
+@test "a process that strace traces gets no gate until strace has left" {
 	need strace
 	both straced
 }
@@ -238,7 +238,7 @@ another_gate() {
 }
 
 # bats test_tags=alone
-@test "another memleakbpf's gate" {
+@test "a process with another tool's gate gets none, and the other gate stays" {
 	both another_gate
 }
 
@@ -307,12 +307,12 @@ frozen() {
 	gate_after_all
 }
 
-@test "frozen by its control group" {
+@test "a process frozen by its control group gets no gate until the thaw" {
 	need_freezer 2
 	both frozen 2
 }
 
-@test "frozen by its control group of version 1" {
+@test "a process frozen by its control group of version 1 gets no gate until the thaw" {
 	need_freezer 1
 	both frozen 1
 }

@@ -14,7 +14,7 @@ at_work() {
 	end_ledger
 }
 
-@test "four threads at work" {
+@test "four threads at work do not notice a gate that comes and goes" {
 	ALL_MODES=1 both at_work
 }
 
@@ -67,7 +67,7 @@ works_on() {
 	[[ $(stat "$1") -gt $2 ]]
 }
 
-@test "seccomp: a thread in strict mode" {
+@test "a thread in strict seccomp mode lives on with a gate" {
 	both strict_thread
 }
 
@@ -143,7 +143,7 @@ profiled() {
 	end_ledger
 }
 
-@test "signals: SIGPROF with backtrace()" {
+@test "signal handlers that call backtrace() run on with a gate" {
 	both profiled
 }
 
@@ -200,6 +200,6 @@ mob() {
 	end_ledger
 }
 
-@test "1,000 threads that are there" {
+@test "1,000 threads do not notice a gate that comes and goes" {
 	both mob
 }

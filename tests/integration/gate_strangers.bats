@@ -323,7 +323,7 @@ strace_before() {
 	tell quit
 }
 
-@test "strace: probes, and one line" {
+@test "a process under strace gets probes in place of a gate, and one line says so" {
 	need strace
 	both strace_before
 }

@@ -62,17 +62,17 @@ need_library() {
 	/sbin/ldconfig -p | grep -q "^[[:space:]]*$1 " || skip "no $1"
 }
 
-@test "each bug with jemalloc" {
+@test "each bug is found with jemalloc" {
 	need_library libjemalloc.so.2
 	preloaded libjemalloc.so.2 jemalloc
 }
 
-@test "each bug with tcmalloc" {
+@test "each bug is found with tcmalloc" {
 	need_library libtcmalloc_minimal.so.4
 	preloaded libtcmalloc_minimal.so.4 tcmalloc
 }
 
-@test "each bug with mimalloc" {
+@test "each bug is found with mimalloc" {
 	need_library libmimalloc.so.2
 	preloaded libmimalloc.so.2 mimalloc
 }

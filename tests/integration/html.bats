@@ -215,7 +215,7 @@ stretched() {
 	[[ ${SEEN[0]} == *'suppressed: 28' ]] || fail "${SEEN[0]}"
 }
 
-@test "html: with a verdict, what is lost" {
+@test "html: a page with a verdict has what is lost" {
 	local lost count
 
 	needs_chromium

@@ -69,7 +69,7 @@ agrees() {
 	agrees verdict_roots.nofp all definite indirect
 }
 
-@test "the same with other allocators" {
+@test "inspect agrees with the truth with jemalloc, tcmalloc and mimalloc" {
 	local name
 
 	for name in jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2.0; do
@@ -80,7 +80,7 @@ agrees() {
 	done
 }
 
-@test "the same with musl" {
+@test "inspect agrees with the truth with musl, dynamic and static" {
 	local program
 
 	[[ -x $TARGETS/verdict_heap.musl ]] || skip 'no musl-gcc'

@@ -78,7 +78,7 @@ one_copy() {
 	each_way one_copy
 }
 
-@test "the same from a copy by fork" {
+@test "--inspect with --snapshot=fork: one copy serves the verdict and the inspection" {
 	one_copy --snapshot=fork
 }
 
@@ -176,7 +176,7 @@ run_to_its_end() {
 	holds '[.groups[] | select(.kind == "class")] | length > 0' "$LOOK"
 }
 
-@test "other allocators" {
+@test "--inspect with jemalloc, tcmalloc and mimalloc" {
 	local name
 
 	for name in jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2.0; do

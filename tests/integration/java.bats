@@ -133,12 +133,12 @@ asked() {
 	end_java
 }
 
-@test "Java: --ask-runtime: a perf map" {
+@test "Java: a JVM that is asked writes a perf map, by which frames are named" {
 	asked -XX:TieredStopAtLevel=1
 }
 
 # SIGQUIT would end it; but it listens from its start on.
-@test "Java: --ask-runtime: -Xrs" {
+@test "Java: a JVM with -Xrs is asked for a perf map, and not ended" {
 	asked -XX:TieredStopAtLevel=1 -Xrs
 }
 

@@ -438,7 +438,7 @@ gone_plugins() { # OPTION…
 	[[ $right -eq 200 || $lost -gt 0 ]] || fail "$((200 - right)) children are missing, and nothing is said"
 }
 
-@test "a target in a PID namespace of its own" {
+@test "a target in a PID namespace of its own is traced" {
 	start_target unshare -pf --kill-child "$TARGETS/leaf"
 	# It says "ready 1", which is its number in there.
 	T_PID=$(ps -o pid= --ppid "${PIDS[0]}" | tr -d ' ')
@@ -737,7 +737,7 @@ start_and_signal() {
 	refused 126 'plain.*(Permission denied|not executable|cannot)'
 }
 
-@test "run: --error-exitcode" {
+@test "--error-exitcode with a command: the status says whether it leaked" {
 	run_tool -o "$D/report" --error-exitcode 9 -- "$TARGETS/short"
 	[[ $STATUS -eq 9 ]] || fail "status $STATUS with leaks"
 	run_tool -o "$D/report" --error-exitcode 9 -- "$TARGETS/noleak"

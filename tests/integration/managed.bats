@@ -28,17 +28,17 @@ go_stacks() {
 	each_mode go_stacks leak_go call_back crosscall2
 }
 
-@test "Go: position-independent" {
+@test "Go: stacks of a position-independent program lead through C to Go" {
 	go_stacks leak_go.pie call_back crosscall2
 }
 
 # Its C is not optimised, and keeps frame pointers.
-@test "Go: without DWARF" {
+@test "Go: stacks of a program without DWARF lead through C to Go" {
 	go_stacks leak_go.w call_back crosscall2
 }
 
 # Of C's functions only those have a name that are visible to the dynamic linker.
-@test "Go: without DWARF and symbols" {
+@test "Go: stacks of a program without DWARF and symbols lead through C to Go" {
 	go_stacks leak_go.s crosscall2
 }
 

@@ -66,7 +66,7 @@ node_recording() {
 	[[ $(<"$D/sum") == "$(jq .bytes <<<"$TRUTH")" ]] || fail "folded: $(<"$D/sum") of $TRUTH"
 }
 
-@test "Node by a perf map: pprof" {
+@test "Node by a perf map: pprof has its functions, files and lines" {
 	need go
 	node_recording
 	documented pprof
@@ -78,7 +78,7 @@ node_recording() {
 	pprof -raw "$D/of.pprof" | grep -Eq '^[0-9]+: 0x0/0x0/0x0 \[javascript\]' || fail 'no mapping of the runtime'
 }
 
-@test "Node by a perf map: perfetto" {
+@test "Node by a perf map: perfetto has its functions, files and lines" {
 	needs_perfetto
 	need node
 	node_recording

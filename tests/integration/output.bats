@@ -123,7 +123,7 @@ load lib.bash
 	end_target
 }
 
-@test "growth, and no trend before it is known" {
+@test "growth is shown, and no trend before it is known" {
 	start_target "$TARGETS/leaf"
 	attach
 	tell go
@@ -183,7 +183,7 @@ load lib.bash
 	[[ $STATUS -eq 0 && -s $D/elsewhere ]] || fail "status $STATUS: $ERR"
 }
 
-@test "--contents -o FILE: for its owner's eyes" {
+@test "a file of -o with --contents is readable for its owner alone" {
 	umask 022
 	: >"$D/there"
 	chmod 644 "$D/there"

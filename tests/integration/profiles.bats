@@ -169,7 +169,7 @@ pprof_waits() {
 	ss -Htnp state established "( dport = :$port )" | grep -q '"curl"'
 }
 
-@test "a token, other names, other ports" {
+@test "--profiles-token: files that others may read, and options that lack another, are refused" {
 	local port
 
 	need_gate

@@ -17,13 +17,13 @@ portable() {
 	same
 }
 
-@test "static glibc" {
+@test "a static program with glibc is traced" {
 	each_way portable "$TARGETS/leaf.static"
 	each_mode portable "$TARGETS/calls.static"
 	portable "$TARGETS/realloc.static"
 }
 
-@test "static musl" {
+@test "a static program with musl is traced, its stacks to their ends" {
 	[[ -x $TARGETS/leaf.musl-static ]] || skip 'no musl-gcc'
 	each_way portable "$TARGETS/leaf.musl-static"
 	each_mode portable "$TARGETS/calls.musl-static"
@@ -32,7 +32,7 @@ portable() {
 	portable "$TARGETS/realloc.musl-static"
 }
 
-@test "dynamic musl" {
+@test "a program with musl is traced, its stacks to their ends" {
 	[[ -x $TARGETS/leaf.musl ]] || skip 'no musl-gcc'
 	each_way portable "$TARGETS/leaf.musl"
 	each_mode portable "$TARGETS/calls.musl"
@@ -161,7 +161,7 @@ in_chroot() {
 	same
 }
 
-@test "a chroot with its own C library" {
+@test "a program in a chroot is traced in the C library of the chroot" {
 	each_way in_chroot
 }
 
@@ -190,7 +190,7 @@ deleted_program() {
 	same
 }
 
-@test "a program whose file was deleted" {
+@test "a program whose file was deleted is traced" {
 	each_way deleted_program
 }
 
@@ -286,7 +286,7 @@ late_provider_at_once() {
 	same
 }
 
-@test "no allocator: static and stripped" {
+@test "a static, stripped program is refused: no allocator was found" {
 	cp "$TARGETS/noalloc" "$D/noalloc"
 	run_target "$D/noalloc"
 	target_line ready

@@ -11,7 +11,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	holds '[.lost[]] | add // 0 | . == 0'
 }
 
-@test "redis-server under redis-benchmark" {
+@test "redis-server under redis-benchmark is traced, and answers" {
 	need redis-server
 	need redis-benchmark
 	port=$(free_port)
@@ -34,7 +34,7 @@ named() { # SNAP: most frames have names, and the stacks are more than one frame
 	wait "$T_PID" || fail 'redis ended badly'
 }
 
-@test "nginx under requests" {
+@test "nginx under requests is traced, and answers" {
 	need nginx
 	need curl
 	port=$(free_port)

@@ -49,7 +49,7 @@ passes() {
 	passes inspect --filter-tags quick
 }
 
-@test "the survey's JSON" {
+@test "the static build passes the quick tests of the survey" {
 	passes survey --filter-tags quick
 }
 

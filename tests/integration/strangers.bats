@@ -49,7 +49,7 @@ loop='for i in $(seq "$1"); do "$0"; done'
 	briefs 20 taskset -c "$processor" sh -c "$loop" "$TARGETS/brief" 20
 }
 
-@test "static ones" {
+@test "short static programs are traced whole" {
 	need_hold
 	briefs 50 sh -c "$loop" "$TARGETS/brief.static" 50
 }
@@ -60,19 +60,19 @@ loop='for i in $(seq "$1"); do "$0"; done'
 	briefs 40 bash -c 'for i in {1..20}; do "$0" & "$0"; done; wait' "$TARGETS/brief"
 }
 
-@test "forked without exec" {
+@test "short children that never call exec are traced whole" {
 	need_hold
 	briefs 100 "$TARGETS/brief" forks 100
 	briefs 50 "$TARGETS/brief.static" forks 50
 }
 
-@test "exec in a thread other than the first" {
+@test "a program that another thread than the first starts by exec is traced whole" {
 	need_hold
 	briefs 1 "$TARGETS/brief" thread
 	briefs 10 sh -c 'for i in $(seq 10); do "$0" thread; done' "$TARGETS/brief"
 }
 
-@test "under strace and gdb as the command" {
+@test "children of strace and gdb are traced whole, with these as the command" {
 	need_hold
 	need strace
 	need gdb

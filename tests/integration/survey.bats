@@ -105,11 +105,11 @@ scene_of_forty() {
 	scene_of_forty 2
 }
 
-@test "a scene, second run" {
+@test "the survey finds who leaks among forty processes, second run" {
 	scene_of_forty 4
 }
 
-@test "a scene, third run" {
+@test "the survey finds who leaks among forty processes, third run" {
 	scene_of_forty 4
 }
 
@@ -466,7 +466,7 @@ END
 		fail "$began $OUT"
 }
 
-@test "what makes no sense is refused" {
+@test "options of the survey that make no sense together are refused" {
 	run_tool survey -f folded
 	refused 2 "-f: 'folded' is not a format of the survey"
 	run_tool survey --comm '['

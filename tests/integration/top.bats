@@ -124,7 +124,7 @@ at_size() {
 	at_size 60 200
 }
 
-@test "the window becomes smaller and larger" {
+@test "top fits its screen to a window that becomes smaller and larger" {
 	begin 24 80
 	sees 'BLOCKS'
 	mux resize-window -x 40 -y 10
@@ -549,7 +549,7 @@ traced() {
 	left 0
 }
 
-@test "the target is killed" {
+@test "top says that its target was killed, and ends by a key" {
 	begin 24 80
 	sees 'leak_1m'
 	kill -KILL "$T_PID"

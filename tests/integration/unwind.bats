@@ -35,12 +35,12 @@ all_of() {
 	all_of 2 cxx-clang_
 }
 
-@test "stacks through libc++" {
+@test "stacks through libc++ are those of backtrace()" {
 	[[ -x $UNWIND/cxx-libcxx_O2 ]] || skip 'no libc++ to build with'
 	all_of 2 cxx-libcxx_
 }
 
-@test "stacks of Rust programs, panics included" {
+@test "stacks of Rust programs are those of backtrace(), in panics too" {
 	[[ -x $UNWIND/rust-O2 ]] || skip 'no rustc'
 	all_of 3 rust-O
 }
@@ -56,7 +56,7 @@ all_of() {
 	[[ ${BASH_REMATCH[1]} -ge 20 && ${BASH_REMATCH[2]} -le 10 ]]
 }
 
-@test "stacks from a constructor, before main" {
+@test "stacks from a constructor, before main, are those of backtrace()" {
 	TRUTH_CONSTRUCTOR=1 timeout "$DEADLINE" "$UNWIND/harness" "$UNWIND/shapes-gcc-O2"
 }
 

@@ -205,7 +205,7 @@ told_exactly() {
 	holds '.live.bytes == 0'
 }
 
-@test "usdt: threads, and frees by them" {
+@test "usdt: blocks of several threads count, and so do frees by others" {
 	need_target
 	start_target "$TARGETS/usdt"
 	attach
@@ -367,7 +367,7 @@ run_tool_on_command() {
 	holds 'all(.stacks[]; (.verdict.reachable.count - .live.count | fabs) <= 1)'
 }
 
-@test "usdt: in recordings, in text, in doctor" {
+@test "usdt: recordings, text and doctor say how allocations are seen" {
 	need_target
 	start_target "$TARGETS/usdt"
 	run_tool doctor -p "$T_PID"

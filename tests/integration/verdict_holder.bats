@@ -68,12 +68,12 @@ in_rack rack (libheld.so)
 in_shelf shelf+0x10 (libheld.so)
 in_table table+0x18 (holders)'
 
-@test "variables, static ones too, by their names" {
+@test "holders that are variables, static ones too, have their names" {
 	build_holders
 	holders_are holders "$NAMED"
 }
 
-@test "names from separate debug files" {
+@test "holders have names from separate debug files" {
 	local file
 
 	build_holders
@@ -247,7 +247,7 @@ build_tls() {
 	gcc -g -O1 -pthread "$D/frames.c" -o "$D/frames" -L"$D" -ltls -Wl,-rpath,"$D"
 }
 
-@test "thread-local variables by their names" {
+@test "holders that are thread-local variables have their names" {
 	build_tls
 	holders_are frames 'in_early early (libtls.so), thread-local data of thread MAIN
 in_hidden hidden+0x10 (libtls.so), thread-local data of thread N

@@ -23,7 +23,7 @@ known() {
 	sed -n 's/^total/# &/p' "$D/known" >&3
 }
 
-@test "git" {
+@test "git log: the lost blocks are those that memcheck finds" {
 	need git
 	git init -q "$D/repo"
 	for number in 1 2 3 4 5; do
@@ -34,7 +34,7 @@ known() {
 	GIT_PAGER='' known git -C "$D/repo" log -p --stat
 }
 
-@test "sqlite3" {
+@test "sqlite3: the lost blocks are those that memcheck finds" {
 	need sqlite3
 	cat >"$D/query.sql" <<-'END'
 		create table t(a, b);
@@ -45,7 +45,7 @@ known() {
 	known sqlite3 :memory: ".read $D/query.sql"
 }
 
-@test "perl" {
+@test "perl: the lost blocks are those that memcheck finds, and there are some" {
 	export PERL_HASH_SEED=0
 	known /usr/bin/perl -e 'my %h; $h{$_} = "x$_" for 1 .. 2000; my @l = sort keys %h; print scalar(@l), "\n";
 		my $s = join ",", @l; $s =~ s/(\d+)/<$1>/g;'
@@ -53,7 +53,7 @@ known() {
 	holds '.verdict.definite.count > 0'
 }
 
-@test "python3" {
+@test "python3: the lost blocks are those that memcheck finds" {
 	[[ -x /usr/bin/python3 ]] || skip 'no python3'
 	cat >"$D/program.py" <<-'END'
 		import json, re

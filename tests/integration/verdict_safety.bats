@@ -163,7 +163,7 @@ woke_up() {
 	tool_ends
 }
 
-@test "threads that come and go during the stop" {
+@test "threads that come and go during the stop of a verdict go on" {
 	scene
 	tell storm
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -199,7 +199,7 @@ accounted_for() {
 	end_target
 }
 
-@test "processes that end meanwhile" {
+@test "a process that is killed amid a verdict ends, and so does the tool" {
 	local number
 
 	for number in {1..10}; do

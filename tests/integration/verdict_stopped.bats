@@ -163,7 +163,7 @@ ends_well() {
 	ends_well
 }
 
-@test "SIGSTOP to every process of the tool" {
+@test "SIGSTOP to every process of the tool in mid-verdict: the target goes on" {
 	judging
 	stopped_at_any_moment all 10
 	given_up_is_said

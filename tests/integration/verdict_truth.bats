@@ -32,7 +32,7 @@ both() {
 	done
 }
 
-@test "--snapshot=fork: the same in every case" {
+@test "--snapshot=fork gives the same verdicts in every case" {
 	local program
 
 	for program in verdict_heap verdict_roots verdict_threads verdict_dl verdict_cxx; do
@@ -47,7 +47,7 @@ both() {
 	both verdict_heap
 }
 
-@test "globals, statics, TLS, mappings" {
+@test "blocks held by globals, statics, thread-local variables and mappings are reachable" {
 	both verdict_roots
 }
 
@@ -135,7 +135,7 @@ run_to_its_end() {
 
 # ---- Other allocators ------------------------------------------------------------------------------------------------------
 
-@test "static glibc" {
+@test "verdicts of static programs with glibc are right" {
 	truthful verdict_heap.static all
 	fresh
 	truthful verdict_roots.static all
@@ -153,11 +153,11 @@ musl() {
 	done
 }
 
-@test "dynamic musl" {
+@test "verdicts of programs with musl are right" {
 	musl musl
 }
 
-@test "static musl" {
+@test "verdicts of static programs with musl are right" {
 	musl musl-static
 }
 
@@ -185,32 +185,32 @@ run_with() {
 	done
 }
 
-@test "jemalloc" {
+@test "verdicts with jemalloc preloaded are right" {
 	preloaded libjemalloc.so.2
 }
 
-@test "run mode: musl" {
+@test "a command with musl gets a right verdict at its end" {
 	run_with musl
 	run_with musl-static
 }
 
-@test "run mode: jemalloc" {
+@test "a command with jemalloc gets a right verdict at its end" {
 	run_with jemalloc
 }
 
-@test "tcmalloc" {
+@test "verdicts with tcmalloc preloaded are right" {
 	preloaded libtcmalloc_minimal.so.4
 }
 
-@test "run mode: tcmalloc" {
+@test "a command with tcmalloc gets a right verdict at its end" {
 	run_with tcmalloc
 }
 
-@test "mimalloc" {
+@test "verdicts with mimalloc preloaded are right" {
 	preloaded libmimalloc.so.2
 }
 
-@test "run mode: mimalloc" {
+@test "a command with mimalloc gets a right verdict at its end" {
 	run_with mimalloc
 }
 
