@@ -114,12 +114,14 @@ JQ_SUMS='
 @test "what no event has freed is no finding: the kernel's nodes of mappings" {
 	start_target "$TARGETS/kernel_keeps"
 	start_probes
-	keep mappings 500
+	keep mappings 1500
 	# A socket says that all before it is old enough.
 	keep sockets 10
 	until_so "$JQ_SUMS"'blocks(["sk_prot_alloc"]) == 10'
-	# No more of them is believed than CPUs may keep for themselves.
-	holds '[.stacks[] | select(.cache == "maple_node" and (.frees_unseen | not)) | .live.count] | add // 0 | . < 2000'
+	# No more of them is believed than the kernel counts, and CPUs may keep for themselves.
+	holds '(.caches | map(select(.name == "maple_node"))[0] // {growth_blocks: 0, blocks: 0}) as $cache |
+		([.stacks[] | select(.cache == "maple_node" and (.frees_unseen | not)) | .live.count] | add // 0) <=
+		([$cache.growth_blocks * 1.05, 0] | max) + $cache.blocks / 2 + 2000'
 	stop
 	end_keeper
 }
@@ -136,6 +138,21 @@ JQ_SUMS='
 	holds '.error_bytes > 0 and .error_bytes < .truth / 5'
 	stop
 	end_keeper
+}
+
+@test "a control group: what is charged to it, and nothing else" {
+	memory_cgroup || skip 'no memory control groups'
+	start_target "$TARGETS/kernel_keeps"
+	echo "$T_PID" >"$CGROUP/cgroup.procs"
+	start_kernel --cgroup "/${CGROUP##*/}" -s 1
+	tool_says "attached to the kernel's allocations"
+	keep pipes 300
+	until_so "$JQ_SUMS"'blocks(["alloc_pipe_info"]) == 600'
+	holds "[.stacks[].cgroup] | unique == [\"/${CGROUP##*/}\"]"
+	holds "(.groups | map(.path)) == [\"/${CGROUP##*/}\"] and .groups[0].bytes > 300 * 1024"
+	stop
+	end_keeper
+	until_true "$DEADLINE" rmdir "$CGROUP" || fail "$CGROUP is left"
 }
 
 @test "a stack that grows makes the exit status; a merged cache has all of its names" {

@@ -126,7 +126,6 @@ static const struct help_text help_texts[] = {
 	 "\n",
 	 "Examples:\n"
 	 "  memleakbpf kernel                  until Ctrl-C; probes when something grows\n"
-	 "  memleakbpf kernel --probe -i 60 -n 5\n"
 	 "  memleakbpf kernel -p 1234 -s 1     all that the calls of 1234 leave behind\n"},
 	{PAGE_DOCTOR,
 	 "Usage: memleakbpf doctor [-p PID[,PID...]] [--try] [-f text|json] [-v]\n"

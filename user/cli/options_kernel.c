@@ -11,6 +11,8 @@ int options_check_kernel(struct options *options)
 	struct option_values *values = &options->values;
 	const struct exporter_format *format = values->show.format;
 	const bool of_processes = values->pids.count || values->names.count;
+	const bool of_groups =
+		values->scope.cgroup || values->scope.container || values->scope.unit;
 	char names[EXPORT_NAMES_MAX];
 
 	if (!export_can(format, EXPORT_KERNEL)) {
@@ -18,9 +20,11 @@ int options_check_kernel(struct options *options)
 			  export_names(names, EXPORT_KERNEL, ", "));
 		return -EINVAL;
 	}
-	if ((values->kernel.at_once || of_processes) && !values->probes.wanted) {
+	if ((values->kernel.at_once || of_processes || of_groups) && !values->probes.wanted) {
 		log_error("--no-drill: excludes %s, which needs probes; give only one of them",
-			  of_processes ? "-p" : "--probe");
+			  of_processes		   ? "-p"
+			  : values->kernel.at_once ? "--probe"
+						   : "a control group");
 		return -EINVAL;
 	}
 	if (values->names.count && options_find_named(values))
@@ -34,6 +38,9 @@ int options_check_kernel(struct options *options)
 	options->config.kernel = (struct kmem_config){
 		.pace = values->pace,
 		.pids = values->pids,
+		.select = {.cgroup = values->scope.cgroup,
+			   .container = values->scope.container,
+			   .unit = values->scope.unit},
 		.drill = values->probes.wanted,
 		.sample_bytes = values->sample_bytes,
 		.budget = values->probes.budget,
@@ -42,6 +49,6 @@ int options_check_kernel(struct options *options)
 		.show = values->show,
 	};
 	/* What a process leaves behind is nothing that a survey sees. */
-	options->config.kernel.probes.at_once |= of_processes;
+	options->config.kernel.probes.at_once |= of_processes || of_groups;
 	return 0;
 }

@@ -14,10 +14,11 @@ struct kmem_probes_config {
 
 struct kmem_config {
 	struct pace_config pace;
-	struct pid_list pids;  /* with probes: what these processes' system calls leave behind */
-	bool drill;	       /* probes on what grows */
-	uint64_t sample_bytes; /* 0: every allocation */
-	uint32_t budget;       /* what probes may take, in thousandths of a CPU; 0: all */
+	struct pid_list pids; /* with probes: what these processes' system calls leave behind */
+	struct select_config select; /* groups; its names are found already */
+	bool drill;		     /* probes on what grows */
+	uint64_t sample_bytes;	     /* 0: every allocation */
+	uint32_t budget;	     /* what probes may take, in thousandths of a CPU; 0: all */
 	struct kmem_probes_config probes;
 	int error_exitcode; /* if a stack leaks; 0: not given */
 	struct show_config show;

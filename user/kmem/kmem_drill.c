@@ -12,6 +12,7 @@
 #include "user/base/util.h"
 #include "user/kmem/kmem_probe.h"
 #include "user/kmem/kmem_rows.h"
+#include "user/kmem/kmem_select.h"
 #include "user/symbol/kallsyms.h"
 
 #define DRILL_QUIET	  12		/* looks without growth, after which probes go out */
@@ -249,6 +250,13 @@ static const char *kmem_drill_group(void *ctx, uint64_t id)
 	return kmem_survey_group(((struct kmem_drill *)ctx)->survey, id);
 }
 
+static bool kmem_drill_group_wanted(void *ctx, uint64_t id)
+{
+	const struct kmem_drill *drill = ctx;
+
+	return kmem_selects_group(&drill->config->select, kmem_survey_group(drill->survey, id));
+}
+
 static bool kmem_drill_reclaimable(void *ctx, const char *cache)
 {
 	return kmem_survey_reclaimable(((struct kmem_drill *)ctx)->survey, cache);
@@ -321,6 +329,8 @@ const struct kernel_books *kmem_drill_books(struct kmem_drill *drill)
 		.cache = kmem_drill_cache,
 		.frame = kmem_drill_frame,
 		.group = kmem_drill_group,
+		.group_wanted =
+			kmem_selects(&drill->config->select) ? kmem_drill_group_wanted : NULL,
 		.reclaimable = kmem_drill_reclaimable,
 		.wanted = kmem_drill_wanted,
 		.most = kmem_drill_most,

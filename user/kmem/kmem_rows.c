@@ -339,14 +339,24 @@ void kmem_rows_free(struct kmem_rows *rows)
 	*rows = (struct kmem_rows){0};
 }
 
-/* Puts those that have settled first. Returns how many. */
-static size_t kmem_blocks_settled(struct kmem_live *blocks, size_t count, uint64_t now_ns)
+/* Puts those that have settled, and are wanted, first. Returns how many. */
+static size_t kmem_blocks_choose(struct kmem_live *blocks, size_t count, uint64_t now_ns,
+				 const struct kmem_names *names)
 {
+	uint64_t group = 0;
+	bool wanted = true;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (blocks[i].time_ns + KMEM_SETTLED_NS <= now_ns && blocks[i].kind < KMEM_KINDS)
-			blocks[kept++] = blocks[i];
+		const struct kmem_live *b = &blocks[i];
+
+		/* One group has many blocks in a row. */
+		if (names->group_wanted && (!i || b->cgroup != group)) {
+			group = b->cgroup;
+			wanted = names->group_wanted(names->ctx, group);
+		}
+		if (wanted && b->time_ns + KMEM_SETTLED_NS <= now_ns && b->kind < KMEM_KINDS)
+			blocks[kept++] = *b;
 	}
 	return kept;
 }
@@ -383,7 +393,7 @@ int kmem_rows_make(struct kmem_rows *rows, struct kmem_live *blocks, size_t coun
 	int err;
 
 	kmem_rows_empty(rows);
-	count = kmem_blocks_settled(blocks, count, now_ns);
+	count = kmem_blocks_choose(blocks, count, now_ns, names);
 	if (count)
 		qsort(blocks, count, sizeof(*blocks), kmem_block_order);
 	err = kmem_rows_fill(rows, blocks, count, now_ns, names) ?: kmem_rows_check(rows, names);

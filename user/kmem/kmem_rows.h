@@ -25,6 +25,8 @@ struct kmem_names {
 	void (*frame)(void *ctx, uint64_t address, struct kernel_frame *out);
 	const char *(*group)(void *ctx, uint64_t id); /* NULL: not known */
 	bool (*reclaimable)(void *ctx, const char *cache);
+	/* Is what was charged to this group wanted? NULL: all of it is. */
+	bool (*group_wanted)(void *ctx, uint64_t id);
 	/* Is the cache one that is wanted (--cache)? */
 	bool (*wanted)(void *ctx, const char *cache);
 	/*

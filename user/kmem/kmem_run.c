@@ -10,6 +10,7 @@
 #include "user/base/util.h"
 #include "user/kmem/kmem.h"
 #include "user/kmem/kmem_drill.h"
+#include "user/kmem/kmem_select.h"
 #include "user/kmem/kmem_survey.h"
 #include "user/session/loop_events.h"
 #include "user/session/output.h"
@@ -34,6 +35,17 @@ static bool kmem_loop_leaks(const struct kernel_books *books)
 	return leaks;
 }
 
+static void kmem_loop_choose_groups(const struct kmem_loop *loop, struct kernel_report *report)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (kmem_selects_group(&loop->config->select, report->groups[i].path))
+			report->groups[kept++] = report->groups[i];
+	}
+	report->group_count = kept;
+}
+
 /* Looks, and unless `quiet` says what there is. A reader that has had enough is no error. */
 static int kmem_loop_look(struct kmem_loop *loop, bool quiet)
 {
@@ -50,6 +62,7 @@ static int kmem_loop_look(struct kmem_loop *loop, bool quiet)
 	err = err ?: kmem_survey_look(loop->survey, now, &report);
 	if (err)
 		return err;
+	kmem_loop_choose_groups(loop, &report);
 	loop->first_ns = loop->first_ns ?: now;
 	report.elapsed_ns = now - loop->first_ns;
 	if (loop->drill && !quiet)

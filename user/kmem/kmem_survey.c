@@ -324,14 +324,17 @@ int kmem_survey_mark(struct kmem_survey *s)
 	return err == -ENOMEM ? log_errno(err, "/proc/slabinfo") : 0;
 }
 
-/* Blocks in use now, beyond those at the mark, and by how many that may be wrong. */
+/*
+ * Blocks in use now, beyond those at the mark, and by how many that may be wrong. Others free what
+ * there was before: up to a quarter of it is no reason for distrust.
+ */
 static uint64_t kmem_survey_room(const struct kmem_survey *s, const struct slabinfo_cache *cache)
 {
 	const struct slabinfo_cache *before = slabinfo_find(&s->marked, cache->name);
 	const uint64_t then = before ? before->active : 0;
 	const uint64_t grown = cache->active > then ? cache->active - then : 0;
 
-	return grown + grown / 20 +
+	return grown + grown / 20 + then / 4 +
 	       slab_name_slack(slab_names_find(s->names, cache->name), cache->objects_per_slab,
 			       s->cpus);
 }

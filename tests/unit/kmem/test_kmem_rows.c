@@ -13,6 +13,7 @@
 
 #include "user/base/util.h"
 #include "user/kmem/kmem_rows.h"
+#include "user/kmem/kmem_select.h"
 
 #define SECOND 1000000000ull
 #define NOW    (100 * SECOND)
@@ -318,6 +319,52 @@ static void objects_that_come_together(void **state)
 	kmem_rows_free(&rows);
 }
 
+static bool group_seven(void *ctx, uint64_t id)
+{
+	(void)ctx;
+	return id == 7;
+}
+
+static void wanted_groups_only(void **state)
+{
+	struct world w = {0};
+	struct kmem_rows rows = {0};
+	struct kmem_names names = names_of(&w);
+
+	(void)state;
+	names.group_wanted = group_seven;
+	for (uint64_t group = 6; group <= 8; group++) {
+		add(KMEM_CACHE, 1, CACHE_TCP, 2368)->cgroup = group;
+		add(KMEM_CACHE, 2, CACHE_DENTRY, 192)->cgroup = 7;
+	}
+	assert_int_equal(kmem_rows_make(&rows, blocks, block_count, NOW, &names, NULL, 0), 0);
+	block_count = 0;
+	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.stacks[0].blocks, 1);
+	assert_int_equal(rows.stacks[1].blocks, 3);
+	kmem_rows_free(&rows);
+}
+
+static void groups_by_their_paths(void **state)
+{
+	const struct select_config none = {0}, unit = {.unit = "nginx"},
+				   below = {.cgroup = "/system.slice"},
+				   container = {.container = "0123456789ab"};
+	const char *in_container =
+		"/docker/"
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+	(void)state;
+	assert_true(kmem_selects_group(&none, NULL));
+	assert_true(kmem_selects_group(&unit, "/system.slice/nginx.service"));
+	assert_false(kmem_selects_group(&unit, "/system.slice/redis.service"));
+	assert_false(kmem_selects_group(&unit, NULL));
+	assert_true(kmem_selects_group(&below, "/system.slice/redis.service"));
+	assert_false(kmem_selects_group(&below, "/system.slices"));
+	assert_true(kmem_selects_group(&container, in_container));
+	assert_false(kmem_selects_group(&container, "/docker"));
+}
+
 static void wanted_caches_only(void **state)
 {
 	struct world w = {.wanted = "dentry"};
@@ -385,6 +432,8 @@ int main(void)
 		cmocka_unit_test(more_than_the_kernel_has_is_not_believed),
 		cmocka_unit_test(objects_that_come_together),
 		cmocka_unit_test(wanted_caches_only),
+		cmocka_unit_test(wanted_groups_only),
+		cmocka_unit_test(groups_by_their_paths),
 		cmocka_unit_test(estimates_are_unbiased),
 	};
 
