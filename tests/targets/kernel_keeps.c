@@ -131,11 +131,13 @@ static int make(const char *kind, int count)
 
 int main(void)
 {
-	const struct rlimit many = {KEPT_MAX, KEPT_MAX};
+	const struct rlimit many = {KEPT_MAX, KEPT_MAX}, all = {RLIM_INFINITY, RLIM_INFINITY};
 	char line[128], kind[64];
 	int count;
 
 	setrlimit(RLIMIT_NOFILE, &many);
+	/* BPF maps count as locked memory before Linux 5.11. */
+	setrlimit(RLIMIT_MEMLOCK, &all);
 	if (!mkdtemp(base))
 		return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);

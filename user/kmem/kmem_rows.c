@@ -290,9 +290,11 @@ static int kmem_rows_check(struct kmem_rows *rows, const struct kmem_names *name
 		sum->variance += error * error;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const bool general = !strncmp(sums[i].cache, "kmalloc-", 8);
-		const uint64_t most = names->most(names->ctx, general ? NULL : sums[i].cache,
-						  sums[i].object_bytes);
+		/* As kmem_row_cache() names them. */
+		const char *name = !strncmp(sums[i].cache, "kmalloc-", 8) ? NULL
+				   : !strncmp(sums[i].cache, "cache-", 6) ? ""
+									  : sums[i].cache;
+		const uint64_t most = names->most(names->ctx, name, sums[i].object_bytes);
 
 		sums[i].distrusted =
 			most != UINT64_MAX &&

@@ -31,7 +31,7 @@ struct kmem_names {
 	bool (*wanted)(void *ctx, const char *cache);
 	/*
 	 * The most blocks of a cache that can be live, by the kernel's own count; UINT64_MAX: not
-	 * known. `name` NULL: of a general cache, by its size.
+	 * known. `name` NULL: of a general cache, by its size; "": of all caches of this size.
 	 */
 	uint64_t (*most)(void *ctx, const char *name, uint64_t object_bytes);
 	void (*distrust)(void *ctx, const char *cache);

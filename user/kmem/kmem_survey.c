@@ -375,8 +375,9 @@ uint64_t kmem_survey_most(const struct kmem_survey *s, const char *name, uint64_
 	for (size_t i = 0; i < s->caches.count; i++) {
 		const struct slabinfo_cache *cache = &s->caches.caches[i];
 
-		if (name ? !kmem_survey_matches(cache->name, name, of)
-			 : !kmem_survey_is_general(cache, object_bytes))
+		if (!name   ? !kmem_survey_is_general(cache, object_bytes)
+		    : *name ? !kmem_survey_matches(cache->name, name, of)
+			    : cache->object_bytes != object_bytes)
 			continue;
 		most += kmem_survey_room(s, cache);
 		any = true;

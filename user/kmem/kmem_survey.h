@@ -33,7 +33,7 @@ int kmem_survey_mark(struct kmem_survey *survey);
 /*
  * The most blocks, allocated since the mark and not freed, that a cache can have. It is the kernel's
  * own count at the last look; UINT64_MAX: not known. General caches have the name NULL, and are
- * told by `object_bytes`.
+ * told by `object_bytes`. All caches of that size have the name "".
  */
 uint64_t kmem_survey_most(const struct kmem_survey *survey, const char *name,
 			  uint64_t object_bytes);
