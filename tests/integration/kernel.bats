@@ -203,6 +203,8 @@ JQ_SUMS='
 	[[ $(wc -w <<<"$ids") -ge 8 ]] || fail "programs: $ids"
 	until_so '[.stacks[]] | length > 3'
 	holds "[.stacks[].tasks[].pid] | all(. != $TOOL_PID)"
+	# Of the capabilities it keeps what tracing needs: CAP_SYS_MODULE and CAP_NET_ADMIN are gone.
+	[[ $((0x$(awk '/^CapEff/ { print $2 }' "/proc/$TOOL_PID/status") & (1 << 16 | 1 << 12))) -eq 0 ]] || fail 'it keeps all capabilities'
 	kill -KILL "$TOOL_PID"
 	wait "$TOOL_PID" || :
 	for id in $ids; do

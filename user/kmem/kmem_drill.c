@@ -26,6 +26,7 @@ struct kmem_drill {
 	const struct kmem_config *config;
 	struct kmem_survey *survey;
 	struct kmem_probe *probe; /* NULL: not loaded */
+	FILE *symbols_file;	  /* opened with the rights that showing addresses needs */
 	struct kallsyms *symbols; /* NULL: not read yet */
 	struct kmem_blocks blocks;
 	struct kmem_rows rows;
@@ -53,6 +54,8 @@ void kmem_drill_free(struct kmem_drill *drill)
 	if (!drill)
 		return;
 	kmem_probe_close(drill->probe);
+	if (drill->symbols_file)
+		fclose(drill->symbols_file);
 	kallsyms_free(drill->symbols);
 	kmem_rows_free(&drill->rows);
 	size_history_free(drill->history);
@@ -73,12 +76,9 @@ static int kmem_drill_refused(struct kmem_drill *drill, struct missing_parts *mi
 
 static void kmem_drill_read_symbols(struct kmem_drill *drill)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-
 	if (drill->symbols)
 		return;
-	file = fopen("/proc/kallsyms", "re");
-	drill->symbols = file ? kallsyms_read(file) : NULL;
+	drill->symbols = drill->symbols_file ? kallsyms_read(drill->symbols_file) : NULL;
 	if (!drill->symbols || !kallsyms_known(drill->symbols))
 		log_warn("the kernel hides its addresses, so functions have no names: give "
 			 "CAP_SYSLOG, and kernel.kptr_restrict at most 1");
@@ -154,6 +154,8 @@ int kmem_drill_begin(struct kmem_drill *drill, struct missing_parts *missing)
 
 	if (err)
 		return kmem_drill_refused(drill, missing, err, reason);
+	/* The kernel asks for the right when the file is opened, and it takes long to read. */
+	drill->symbols_file = fopen("/proc/kallsyms", "re");
 	if (*reason) {
 		missing_add(missing, "probes", "a kind of memory is not followed", "%s", reason);
 		log_info("this kernel refuses %s: a kind of memory is not followed", reason);

@@ -8,6 +8,7 @@
 #include "user/base/clock.h"
 #include "user/base/log.h"
 #include "user/base/util.h"
+#include "user/kernel/privilege.h"
 #include "user/kmem/kmem.h"
 #include "user/kmem/kmem_drill.h"
 #include "user/kmem/kmem_select.h"
@@ -116,6 +117,9 @@ static int kmem_loop_go(struct kmem_loop *loop)
 	const bool probes = loop->drill && !kmem_drill_begin(loop->drill, &loop->missing);
 	int err = loop_events_open(c->pace.interval_ns, &events);
 
+	/* CAP_SYS_ADMIN is for the run time of the probes. */
+	if (privilege_drop(true, false))
+		log_debug("cannot drop privileges");
 	err = err ?: kmem_loop_look(loop, probes && c->probes.at_once);
 	while (!err && !loop->stop)
 		err = kmem_loop_turn(loop, &events, end_ns);
