@@ -21,6 +21,12 @@ struct sample_inspection {
 	struct inspected_way ways[5];
 	struct inspected_keeper keepers[5];
 	struct inspected_help helps[HELP_KINDS];
+	struct managed_heap managed[2];
+	struct managed_part parts[3];
+	struct managed_kind kinds[2];
+	struct managed_threads threads[3];
+	struct managed_sample samples[2];
+	struct managed_frame frames[3];
 };
 
 static inline void sample_inspection_groups(struct sample_inspection *s)
@@ -127,6 +133,52 @@ static inline void sample_inspection_keepers(struct sample_inspection *s)
 	s->inspection.help_count = ARRAY_SIZE(s->helps);
 }
 
+static inline void sample_inspection_managed(struct sample_inspection *s)
+{
+	const struct managed_part parts[] = {
+		{"objects", {400000, 9000}}, {"unswept", {1600, 100}}, {"spans", {409600, 50}}};
+	const struct managed_kind kinds[] = {
+		{(char *)"main.Session", true, {320000, 5000}, true, 4096},
+		{(char *)"objects of 64 B with pointers", false, {78400, 3900}, true, 0}};
+	const struct managed_threads threads[] = {
+		{(char *)"chan receive", (char *)"main.serve main.go:12",
+		 (char *)"main.main main.go:30", false, 100, true, 2.5},
+		{(char *)"running", NULL, NULL, false, 1, true, 0},
+		{(char *)"GC worker (idle)", (char *)"runtime.gopark proc.go:364",
+		 (char *)"runtime.gcBgMarkStartWorkers mgc.go:1159", true, 2, true, 0}};
+	const struct managed_frame frames[] = {{(char *)"runtime.newobject", NULL, 0},
+					       {(char *)"main.login", (char *)"/src/main.go", 44},
+					       {NULL, NULL, 0}};
+
+	memcpy(s->parts, parts, sizeof(parts));
+	memcpy(s->kinds, kinds, sizeof(kinds));
+	memcpy(s->threads, threads, sizeof(threads));
+	memcpy(s->frames, frames, sizeof(frames));
+	s->samples[0] = (struct managed_sample){s->frames, 3, {2048, 2}, {4096, 4}};
+	s->samples[1] = (struct managed_sample){s->frames, 1, {0, 0}, {64, 1}};
+	s->managed[0] = (struct managed_heap){
+		.runtime = "Go",
+		.version = "1.24.4",
+		.read = true,
+		.why = "2 of its 50 spans were being changed",
+		.parts = s->parts,
+		.part_count = 3,
+		.kinds = s->kinds,
+		.kind_count = 2,
+		.threads = s->threads,
+		.thread_group_count = 3,
+		.thread_count = 101,
+		.samples = s->samples,
+		.sample_count = 2,
+		.sample_bytes = 524288,
+		.sample_known = true,
+	};
+	s->managed[1] = (struct managed_heap){
+		.runtime = "Another",
+		.why = "it was built by another 9.9, whose heap is not known",
+	};
+}
+
 static inline void sample_inspection_fill(struct sample_inspection *s)
 {
 	*s = (struct sample_inspection){
@@ -166,6 +218,7 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 	};
 	sample_inspection_groups(s);
 	sample_inspection_ways(s);
+	sample_inspection_managed(s);
 	s->inspection = (struct inspection){
 		.time_ns = 1767323045678000000ULL,
 		.elapsed_ns = 60000000000ULL,
@@ -182,6 +235,8 @@ static inline void sample_inspection_fill(struct sample_inspection *s)
 		.mappings = s->mappings,
 		.ways = s->ways,
 		.way_count = ARRAY_SIZE(s->ways),
+		.managed = s->managed,
+		.managed_count = ARRAY_SIZE(s->managed),
 		.mapping_count = 2,
 		.unknown_threads = 3,
 		.no_registers = true,

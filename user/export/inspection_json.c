@@ -6,7 +6,7 @@
 
 static void inspection_json_put_memory(struct json *to, const struct inspection *i)
 {
-	const struct amount in_use = {
+	struct amount in_use = {
 		.bytes = i->parts[MEMORY_IN_USE],
 		.count = i->verdict.classes[VERDICT_DEFINITE].count +
 			 i->verdict.classes[VERDICT_INDIRECT].count +
@@ -14,6 +14,11 @@ static void inspection_json_put_memory(struct json *to, const struct inspection 
 			 i->verdict.classes[VERDICT_REACHABLE].count,
 	};
 
+	for (size_t n = 0; n < i->managed_count; n++) {
+		const struct managed_part *objects = managed_heap_part(&i->managed[n], "objects");
+
+		in_use.count += objects ? objects->amount.count : 0;
+	}
 	json_object(to, "memory");
 	json_number(to, "rss_anon_bytes", i->rss_anon);
 	json_number(to, "swap_bytes", i->swap);
@@ -247,5 +252,6 @@ int inspection_write_json(struct exporter *e, const struct inspection *i, size_t
 	for (size_t n = 0; n < i->way_count; n++)
 		inspection_json_put_way(to, &i->ways[n]);
 	json_end(to);
+	inspection_json_put_managed(to, i, top);
 	return json_output_end(&output, e->out);
 }

@@ -264,11 +264,29 @@ static void inspection_text_put_mappings(const struct inspection_page *page)
 	}
 }
 
+/* ": 5,755 blocks, 92,000 objects of Go" */
+static void inspection_text_put_in_use(const struct inspection_page *page)
+{
+	const struct inspection *i = page->i;
+	char count[FORMAT_GROUPED_MAX];
+
+	fprintf(page->out, ": %s blocks", format_grouped(count, inspection_blocks(i)));
+	for (size_t n = 0; n < i->managed_count; n++) {
+		const struct managed_part *objects = managed_heap_part(&i->managed[n], "objects");
+
+		if (!objects)
+			continue;
+		fprintf(page->out, ", %s objects of ",
+			format_grouped(count, objects->amount.count));
+		text_put_name(page->out, i->managed[n].runtime);
+	}
+}
+
 static void inspection_text_put_where(const struct inspection_page *page)
 {
 	const struct inspection *i = page->i;
 	uint64_t all = i->rss_anon + i->swap;
-	char human[FORMAT_BYTES_MAX], count[FORMAT_GROUPED_MAX];
+	char human[FORMAT_BYTES_MAX];
 	FILE *out = page->out;
 
 	inspection_text_heading(page, "Where its memory is: ");
@@ -284,7 +302,7 @@ static void inspection_text_put_where(const struct inspection_page *page)
 		inspection_text_put_share(out, i->parts[part], all);
 		fprintf(out, "  %s", memory_part_text((enum memory_part)part));
 		if (part == MEMORY_IN_USE)
-			fprintf(out, ": %s blocks", format_grouped(count, inspection_blocks(i)));
+			inspection_text_put_in_use(page);
 		fputc('\n', out);
 	}
 	for (size_t n = 0; n < i->allocator_count; n++)
@@ -493,6 +511,7 @@ int inspection_write_text(struct exporter *e, const struct inspection *inspectio
 	text_put_findings(page.out, page.options, inspection->findings);
 	inspection_text_put_caveats(&page);
 	inspection_text_put_where(&page);
+	inspection_text_put_managed(page.out, page.options, page.i, page.top);
 	inspection_text_put_keepers(page.out, page.options, page.i, page.top);
 	inspection_text_put_lost(&page);
 	inspection_text_put_ways(page.out, page.options, page.i, page.top);

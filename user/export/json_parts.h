@@ -77,6 +77,9 @@ int json_output_end(struct json_output *output, FILE *out);
 /* struct exporter_format's inspection(): one line; likewise. */
 int inspection_write_json(struct exporter *e, const struct inspection *inspection, size_t top);
 
+/* A part of it, "managed": what languages' runtimes keep; no key where there is none. */
+void inspection_json_put_managed(struct json *to, const struct inspection *i, size_t top);
+
 /* struct exporter_format's survey(): one line; the keys are a contract (docs/memleakbpf.1). */
 int survey_write_json(struct exporter *e, const struct survey_report *report);
 

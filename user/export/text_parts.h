@@ -119,6 +119,10 @@ void inspection_text_put_ways(FILE *out, const struct export_options *options,
 void inspection_text_put_keepers(FILE *out, const struct export_options *options,
 				 const struct inspection *inspection, size_t top);
 
+/* A part of it: what languages' runtimes keep. Nothing where there is none. */
+void inspection_text_put_managed(FILE *out, const struct export_options *options,
+				 const struct inspection *inspection, size_t top);
+
 /* "1.2 MiB in 30 blocks definitely lost, …": the classes that have any. */
 void text_put_classes(FILE *out, const struct amount classes[static VERDICT_CLASSES]);
 

@@ -103,6 +103,7 @@ void inventory_count(struct inventory *inventory, struct inventory_allocator *a,
 		shown->unbelieved_bytes += end - start;
 		shown->unbelieved_resident += there.bytes;
 		break;
+	case INVENTORY_STACKS:
 	case INVENTORY_PARTS:
 		break;
 	}

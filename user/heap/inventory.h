@@ -24,6 +24,7 @@ enum inventory_part {
 	INVENTORY_CACHED, /* free, and kept at hand for the next call of its size */
 	INVENTORY_BOOKS,  /* what the allocator keeps of itself, headers of blocks included */
 	INVENTORY_UNBELIEVED,
+	INVENTORY_STACKS, /* a runtime has its threads' stacks there */
 	INVENTORY_PARTS,
 };
 

@@ -257,13 +257,26 @@ static int shape_report_v8_pages(struct shapes_found *found, size_t shape, const
 	return err;
 }
 
+/* Somebody has read it, and counted what it has. */
+static bool shape_is_read(const struct shapes_found *found, size_t shape)
+{
+	const struct inventory *inventory = found->image->inventory;
+
+	for (size_t i = 0; !found->by_shape[shape] && i < inventory->count; i++) {
+		if (!strcmp(inventory->allocators[i].shown.name, heap_shapes[shape].name))
+			return true;
+	}
+	return false;
+}
+
 static int shape_report(struct shapes_found *found, const struct shape_run *run)
 {
 	int err = 0;
 
 	for (size_t shape = 0; shape < ARRAY_SIZE(heap_shapes); shape++) {
 		if (heap_shapes[shape].is(found->image, run))
-			return shape_report_run(found, shape, run);
+			return shape_is_read(found, shape) ? 0
+							   : shape_report_run(found, shape, run);
 	}
 	for (size_t i = run->first; !err && i < run->end; i++) {
 		const struct mapping *m = maps_at(run->maps, i);

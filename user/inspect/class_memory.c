@@ -122,8 +122,7 @@ const struct mapping *class_memory_mapping(const struct class_memory *memory, ui
 	return m && class_is_files(m) ? m : NULL;
 }
 
-/* The object of a file's mapping, opened once; the memory's. NULL: it cannot be. */
-static struct object *class_memory_object(struct class_memory *memory, const struct mapping *m)
+struct object *class_memory_object(struct class_memory *memory, const struct mapping *m)
 {
 	struct class_file *file = &memory->opened[m - maps_at(memory->image->maps, 0)];
 

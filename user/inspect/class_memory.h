@@ -48,6 +48,9 @@ bool class_memory_is_object(const struct class_memory *memory, uint64_t address)
 /* What is mapped at the address of a file; NULL: nothing is. */
 const struct mapping *class_memory_mapping(const struct class_memory *memory, uint64_t address);
 
+/* The object of a file's mapping of the image, opened once; the memory's. NULL: it cannot be. */
+struct object *class_memory_object(struct class_memory *memory, const struct mapping *m);
+
 /* `size` bytes at an address. False when not all of them are there. */
 bool class_memory_read(struct class_memory *memory, uint64_t address, void *to, size_t size);
 

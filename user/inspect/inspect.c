@@ -21,6 +21,7 @@
 #include "user/inspect/losses.h"
 #include "user/inspect/libc_version.h"
 #include "user/inspect/linked_heaps.h"
+#include "user/inspect/managed_books.h"
 #include "user/inspect/memory_parts.h"
 #include "user/inspect/origins.h"
 
@@ -95,7 +96,8 @@ static int inspect_walk(struct inspect_run *run)
 		return -ENOMEM;
 	run->inventory.keeping = &run->keeping;
 	run->image->inventory = &run->inventory;
-	err = dead_memory_find(run->image);
+	err = managed_books_read(run->image, &run->files, run->out);
+	err = err ?: dead_memory_find(run->image);
 	if (!err)
 		inspect_count_others(run);
 	libc_version_find(run->source, run->image->memory->maps, &run->inventory);
@@ -260,11 +262,11 @@ static int inspect_explain(struct inspect_run *run)
 static int inspect_steps(struct inspect_run *run)
 {
 	uint64_t start = monotonic_ns(), walked, grouped;
-	int err = inspect_walk(run);
+	int err = inspect_open_names(run);
 
+	err = err ?: inspect_walk(run);
 	walked = monotonic_ns();
 	err = err ?: memory_parts_find(run->image, run->source, run->out);
-	err = err ?: inspect_open_names(run);
 	err = err ?: inspect_group(run);
 	err = err ?: inspect_charge(run);
 	grouped = monotonic_ns();

@@ -27,6 +27,7 @@ static int memory_parts_take_allocators(const struct inventory *inventory, struc
 		parts[MEMORY_FREE] += a->resident[INVENTORY_FREE] + a->resident[INVENTORY_CACHED];
 		parts[MEMORY_BOOKS] += a->resident[INVENTORY_BOOKS];
 		parts[MEMORY_UNBELIEVED] += a->resident[INVENTORY_UNBELIEVED];
+		parts[MEMORY_STACKS] += a->resident[INVENTORY_STACKS];
 	}
 	return 0;
 }

@@ -195,6 +195,9 @@ void inspection_free(struct inspection *inspection)
 		free(inspection->keepers[i].function);
 	free(inspection->keepers);
 	free(inspection->helps);
+	for (size_t i = 0; i < inspection->managed_count; i++)
+		managed_heap_release(&inspection->managed[i]);
+	free(inspection->managed);
 	free(inspection->ways);
 	free(inspection->mappings);
 	free(inspection->groups);

@@ -15,6 +15,7 @@
 #include "user/base/reason.h"
 #include "user/model/amount.h"
 #include "user/model/finding.h"
+#include "user/model/managed_heap.h"
 #include "user/model/verdict.h"
 
 /*
@@ -210,6 +211,8 @@ struct inspection {
 	size_t loss_count;
 	struct inspected_way *ways; /* holders before what they hold; only the larger ones. Owned */
 	size_t way_count;
+	struct managed_heap *managed; /* of languages' runtimes. Owned */
+	size_t managed_count;
 	/* Kinds, then stacks; of each what keeps most first. Owned */
 	struct inspected_keeper *keepers;
 	size_t keeper_count;

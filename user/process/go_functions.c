@@ -292,6 +292,11 @@ size_t go_functions_count(const struct go_functions *go)
 	return go->count;
 }
 
+uint64_t go_functions_text(const struct go_functions *go)
+{
+	return go->text;
+}
+
 uint64_t go_functions_bytes(const struct go_functions *go)
 {
 	return go->size;

@@ -39,6 +39,9 @@ void go_functions_free(struct go_functions *go); /* NULL is fine */
 
 size_t go_functions_count(const struct go_functions *go);
 
+/* Where Go's text begins, as at link time; 0 before Go 1.18, whose table does not need it. */
+uint64_t go_functions_text(const struct go_functions *go);
+
 /*
  * The table's size in bytes. Functions may share parts of it, so whoever goes through all of them
  * has to bound the work.

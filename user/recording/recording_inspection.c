@@ -8,6 +8,7 @@
 
 #include "user/base/util.h"
 #include "user/recording/recording_format.h"
+#include "user/recording/recording_managed.h"
 
 /*
  * Of what there may be more: those come last in a list that begins with the most telling, and a chunk
@@ -207,6 +208,8 @@ const struct field recording_inspection_fields[] = {
 		    KEEPERS_MAX, &no_keeper),
 	FIELD_PARTS(30, struct recorded_inspection, i.helps, i.help_count, help_fields, HELPS_MAX,
 		    &no_help),
+	FIELD_PARTS(31, struct recorded_inspection, i.managed, i.managed_count,
+		    recording_managed_fields, RECORDING_MANAGED_MAX, NULL),
 	{0},
 };
 
@@ -481,6 +484,10 @@ static int inspection_check(struct recording_in *in, struct inspection *i)
 	for (size_t n = 0; n < i->loss_count; n++) {
 		if (i->losses[n].group >= i->group_count)
 			return recording_refuse(in, "a loss of a group that is not there");
+	}
+	for (size_t n = 0; n < i->managed_count; n++) {
+		if (!managed_heap_is_whole(&i->managed[n]))
+			return recording_refuse(in, "a runtime's heap cannot be read");
 	}
 	for (size_t n = 0; n < i->way_count; n++) {
 		const struct inspected_way *way = &i->ways[n];
