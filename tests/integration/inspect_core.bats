@@ -120,6 +120,35 @@ same_of() {
 	done
 }
 
+# What a Go program says of itself, static and stripped, is what is said of it, of its core, and of a recording.
+@test "Go's own heap: of a process, of its core, recorded, and its profile as stacks" {
+	local part value
+	local go='.managed | del(.[].kinds[]?.growth_bytes_per_s, .[].threads[]?.growth_per_s)'
+
+	need gcore
+	[[ -x $TARGETS/heap_go ]] || skip 'no go to build with'
+	run_target "$TARGETS/heap_go"
+	target_line ready
+	look -p "$T_PID" >"$D/live.json"
+	jq -e '.managed | length == 1 and .[0].read and (.[0] | has("why") | not)' "$D/live.json" >"$D/is" || fail "$(jq -c .managed "$D/live.json" | head -c 2000)"
+	for part in objects:alloc spans:inuse stacks:stack; do
+		value=$(printf '%s\n' "${T_LINES[@]}" | awk -v name="${part#*:}" '$1 == name { print $2 }')
+		[[ $(jq --arg name "${part%:*}" '.managed[0].parts[] | select(.name == $name).bytes' "$D/live.json") == "$value" ]] ||
+			fail "$part: $value, not $(jq -c '.managed[0].parts' "$D/live.json")"
+	done
+	[[ $(jq '[.managed[0].threads[] | select(.own | not).count] | add' "$D/live.json") == 311 ]] || fail "$(jq -c '.managed[0].threads' "$D/live.json")"
+	patience inspect -p "$T_PID"
+	timeout "$DEADLINE" "$TOOL" inspect "${PATIENCE[@]}" -p "$T_PID" -o "$D/go.mlb" 2>"$D/tool.err" || fail "$(<"$D/tool.err")"
+	timeout "$DEADLINE" "$TOOL" report "$D/go.mlb" -f json -T 1000000 2>"$D/tool.err" >"$D/recorded.json" || fail "$(<"$D/tool.err")"
+	alike "$go" "$D/recorded.json"
+	timeout "$DEADLINE" "$TOOL" report "$D/go.mlb" -f folded 2>"$D/tool.err" >"$D/folded" || fail "$(<"$D/tool.err")"
+	grep -Eq '^heap_go;runtime\.goexit;runtime\.main;main\.main;main\.fill [0-9]+$' "$D/folded" || fail "$(<"$D/folded")"
+	# It handles its signals itself: the kernel would write what it is after that.
+	gcore -o "$D/gcore" "$T_PID" >"$D/gcore.log" 2>&1 || fail "$(<"$D/gcore.log")"
+	look "$D/gcore.$T_PID" >"$D/gcore.json"
+	alike "$go" "$D/gcore.json"
+}
+
 @test "a core of another root: --sysroot finds its files, and a line names those that are missing" {
 	dumps
 	begin "$TARGETS/verdict_cxx"

@@ -149,7 +149,7 @@ $(targets_out)/noalloc $(targets_out)/noalloc.m32: $(targets_src)/noalloc.c $(ta
 targets_have_go := $(if $(targets_native),$(if $(filter x86_64,$(MACHINE)),$(shell command -v go 2>/dev/null)))
 targets_go := leak_go leak_go.w leak_go.s leak_go.pie
 ifneq ($(targets_have_go),)
-TARGETS += $(targets_go:%=$(targets_out)/%)
+TARGETS += $(targets_go:%=$(targets_out)/%) $(targets_out)/heap_go
 endif
 targets_go_flags_w := -ldflags=-w
 # Its C finds its callers by frame pointers.
@@ -161,6 +161,13 @@ $(targets_go:%=$(targets_out)/%): $(targets_src)/leak_go/main.go $(targets_src)/
 	$(say) TARGET $@
 	$(Q)cd $(targets_src)/leak_go && env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GOFLAGS=-buildvcs=false CGO_ENABLED=1 $(targets_go_env_$(subst .,,$(suffix $@))) \
 		go build $(targets_go_flags_$(subst .,,$(suffix $@))) -o $(abspath $@) .
+
+# Static and stripped, as images have them: it says what its heap is made of.
+$(targets_out)/heap_go: tests/unit/inspect/go_side.go $(targets_src)/rules.mk
+	@mkdir -p $(@D)
+	$(say) TARGET $@
+	$(Q)env GOCACHE=$(abspath $(BUILD))/go/cache GOPATH=$(abspath $(BUILD))/go GOPROXY=off GO111MODULE=off GOFLAGS= CGO_ENABLED=0 \
+		go build -ldflags='-s -w' -o $(abspath $@) $(abspath $<)
 
 # Exports what an interpreter exports; of 3.10; of a version that nobody knows; not that it does; as a library; such a one that nobody knows; by a linker that packs segments.
 targets_forged := forged_python forged_python.3_10 forged_python.new forged_python.hidden forged_python.so forged_python.newso

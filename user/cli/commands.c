@@ -38,7 +38,7 @@ const struct command cli_commands[] = {
 		.summary = "the heap as it is now",
 		.page = PAGE_INSPECT,
 		.words = WORDS_FILES,
-		.formats = EXPORT_INSPECTIONS,
+		.formats = EXPORT_PROFILES,
 		.check = options_check_inspect,
 		.run = cmd_inspect,
 	},

@@ -543,9 +543,9 @@ int options_check_inspect(struct options *options)
 	}
 	if (values->file_count && check_cores(options))
 		return -EINVAL;
-	if (!export_can(format, EXPORT_INSPECTIONS)) {
+	if (!export_can(format, EXPORT_PROFILES)) {
 		log_error("-f: '%s' is not a format of inspect; give one of %s", format->name,
-			  export_names(names, EXPORT_INSPECTIONS, ", "));
+			  export_names(names, EXPORT_PROFILES, ", "));
 		return -EINVAL;
 	}
 	if (values->show.sort != RANK_LIVE && values->show.sort != RANK_COUNT &&

@@ -39,6 +39,8 @@ bool export_can(const struct exporter_format *format, enum export_use use)
 		return format->inspection != NULL;
 	case EXPORT_KERNEL:
 		return format->kernel != NULL;
+	case EXPORT_PROFILES:
+		return format->inspection != NULL || format->profiles;
 	case EXPORT_ANYTHING:
 		break;
 	}

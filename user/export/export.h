@@ -110,6 +110,8 @@ struct exporter_format {
 	int (*inspection)(struct exporter *e, const struct inspection *inspection, size_t top);
 	/* What is known of the kernel's own memory. As snapshot(). NULL: the format has none of it. */
 	int (*kernel)(struct exporter *e, const struct kernel_report *report);
+	/* of a look at a process it shows the profiles that runtimes keep themselves, as snapshot() */
+	bool profiles;
 	int (*close)(struct exporter *e); /* writes what is left, frees e; 0 or -errno */
 
 	/*
@@ -139,6 +141,7 @@ enum export_use {
 	EXPORT_FINDINGS,
 	EXPORT_INSPECTIONS,
 	EXPORT_KERNEL,
+	EXPORT_PROFILES, /* inspections, or the profiles that runtimes keep themselves */
 };
 bool export_can(const struct exporter_format *format, enum export_use use);
 

@@ -218,6 +218,7 @@ const struct exporter_format format_folded = {
 	.open = folded_open,
 	.snapshot = document_snapshot,
 	.kernel = folded_kernel,
+	.profiles = true,
 	.close = document_close,
 	.compare = compare_folded,
 };

@@ -488,5 +488,6 @@ const struct exporter_format format_pprof = {
 	.binary = true,
 	.open = pprof_open,
 	.snapshot = document_snapshot,
+	.profiles = true,
 	.close = document_close,
 };

@@ -13,6 +13,7 @@
 #include "user/base/util.h"
 #include "user/kernel/caller_file.h"
 #include "user/session/interruptible.h"
+#include "user/session/profile_stacks.h"
 
 struct output {
 	const struct exporter_format *format;
@@ -235,12 +236,33 @@ int output_survey(struct output *output, const struct survey_report *report)
 	return err ? output_fail(output, err) : 0;
 }
 
+/* Of a format that has stacks alone. */
+static int output_profile(struct output *output, const struct inspection *inspection)
+{
+	struct profile_stacks *stacks;
+	struct report *report;
+	int err = profile_stacks_new(inspection, &stacks, &report);
+
+	if (err)
+		return output_fail(output, err);
+	if (!report->snapshot->stack_count)
+		log_warn("process %d has no runtime that keeps a profile of its own: -f %s has "
+			 "nothing to show of it",
+			 (int)inspection->pid, output->format->name);
+	err = output_report(output, report, NULL, 0);
+	report_free(report);
+	profile_stacks_free(stacks);
+	return err;
+}
+
 int output_inspection(struct output *output, const struct inspection *inspection, size_t top)
 {
 	int err = output_begin(output);
 
 	if (err)
 		return err;
+	if (!output->format->inspection)
+		return output_profile(output, inspection);
 	output_wait_begins(output);
 	err = output->format->inspection(output->exporter, inspection, top);
 	output_wait_ends(output);

@@ -61,7 +61,7 @@ int report_inspection_take(struct report_inspections *r, struct inspection *insp
 	int err;
 
 	r->taken++;
-	if (!export_can(format, EXPORT_INSPECTIONS)) {
+	if (!export_can(format, inspection->traced ? EXPORT_INSPECTIONS : EXPORT_PROFILES)) {
 		bool beside = inspection->traced;
 
 		inspection_free(inspection);

@@ -68,7 +68,7 @@ static void need_go(void)
 {
 	if (minor)
 		return;
-	print_message("there is no Go here\n");
+	print_message("skipped: there is no Go here\n");
 	skip();
 }
 
