@@ -70,7 +70,7 @@ int report_inspection_take(struct report_inspections *r, struct inspection *insp
 			return 0;
 		log_error("-f: the recording is of inspect, which has no stacks; '%s' cannot show "
 			  "it, give one of %s",
-			  format->name, export_names(names, EXPORT_INSPECTIONS, ", "));
+			  format->name, export_names(names, EXPORT_PROFILES, ", "));
 		return -EINVAL;
 	}
 	if (r->last_only)
