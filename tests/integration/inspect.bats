@@ -225,6 +225,15 @@ build_places() {
 	holds '.groups[0] | ([.holders[].bytes] | add) <= .live.bytes and (.holders[0].path == .held_by)' "$LOOK"
 }
 
+@test "what hangs on what: an object of Python is called as its module calls it" {
+	need python3
+	run_target python3 -c 'import sys; S = {i: [object(), str(i) * 20] for i in range(5000)}; LOG = ["%d" % i for i in range(9000)]; print("ready", flush=True); sys.stdin.readline()'
+	target_line ready
+	look
+	holds '[.ways[].name] | index("Python dict \"__main__.S\"") and index("Python list \"__main__.LOG\"")' "$LOOK"
+	holds '[.groups[] | select(.name == "str").holders[].path[] | select(endswith("__main__.LOG\""))] | length == 1' "$LOOK"
+}
+
 # gives NAME SLACK: what inspect says that a call gives back is what it gives, to the page; SLACK: bytes of its own that the call may take.
 gives() {
 	local said gave

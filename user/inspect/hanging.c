@@ -10,6 +10,7 @@
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/heap/ways.h"
+#include "user/inspect/python_keys.h"
 #include "user/model/id_map.h"
 
 /* Groups whose holders are told, and ways that are worth a line: such a part of all, and no more of them. */
@@ -25,6 +26,8 @@ struct hanging {
 	struct hanging_kinds *kinds;
 	struct inspection *out;
 	struct ways ways;
+	struct python_name *named; /* by address: single objects of Python */
+	size_t named_count;
 };
 
 /* What blocks of one way a group has. */
@@ -131,13 +134,70 @@ static char *hanging_one_line(const char *name)
 	return NULL;
 }
 
+static int hanging_named_order(const void *a, const void *b)
+{
+	const struct python_name *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* What each single object of Python is called, by a dictionary that has it. 0 or -ENOMEM. */
+static int hanging_find_names(struct hanging *h)
+{
+	const struct heap_image *image = h->held->image;
+	size_t keys = 0;
+
+	while (keys < h->out->group_count &&
+	       (h->out->groups[keys].kind != GROUP_PYTHON || !h->out->groups[keys].name ||
+		strcmp(h->out->groups[keys].name, "dict (keys)") != 0))
+		keys++;
+	if (keys == h->out->group_count)
+		return 0;
+	h->named = calloc((size_t)h->ways.count + 1, sizeof(*h->named));
+	if (!h->named)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->ways.count; i++) {
+		const struct way *way = &h->ways.items[i];
+
+		if (way->up == WAY_NONE || way->block == UINT32_MAX ||
+		    h->out->groups[way->kind].kind != GROUP_PYTHON)
+			continue;
+		h->named[h->named_count++] = (struct python_name){
+			.start = heap_block_address(image, way->block),
+			.end = heap_block_end(image, way->block),
+			.block = way->block,
+		};
+	}
+	qsort(h->named, h->named_count, sizeof(*h->named), hanging_named_order);
+	python_names_find(image, h->kinds->group_of, keys, h->named, h->named_count);
+	return 0;
+}
+
+/* 'Python dict "shop.SESSIONS"'. NULL: it has no name, or out of memory. */
+static char *hanging_keyed(const struct hanging *h, const struct way *way)
+{
+	char *label, *name = NULL;
+
+	for (size_t i = 0; way->block != UINT32_MAX && i < h->named_count; i++) {
+		if (h->named[i].block != way->block || !*h->named[i].key)
+			continue;
+		label = hanging_kind_name(h, way);
+		if (!label || asprintf(&name, "%s \"%s%s%s\"", label, h->named[i].module,
+				       *h->named[i].module ? "." : "", h->named[i].key) < 0)
+			name = NULL;
+		free(label);
+		return name;
+	}
+	return NULL;
+}
+
 static char *hanging_name(const struct hanging *h, const struct way *way)
 {
 	char *label, *name;
 
 	if (way->up == WAY_NONE)
 		return strdup(h->ways.roots[way->kind]);
-	label = hanging_kind_name(h, way);
+	label = hanging_keyed(h, way) ?: hanging_kind_name(h, way);
 	name = hanging_one_line(label);
 	free(label);
 	return name;
@@ -368,8 +428,10 @@ int hanging_find(const struct held_by *held, struct reach *reach, struct hanging
 	};
 	int err = ways_find(&how, &h.ways);
 
+	err = err ?: hanging_find_names(&h);
 	err = err ?: hanging_take_ways(&h);
 	err = err ?: hanging_hold_groups(&h);
 	ways_release(&h.ways);
+	free(h.named);
 	return err;
 }
