@@ -143,12 +143,11 @@ static bool label_same_frame(const struct frame *a, const struct frame *b)
 	return !strcmp(a->function, b->function);
 }
 
-/* How many frames behind their sites two stacks share. */
-static size_t label_shared(const struct export_options *options, const struct stack_notes *a,
-			   const struct stack_notes *b, size_t most)
+/* How many frames two stacks share, from two places on. */
+static size_t label_shared(const struct stack_notes *a, size_t i, const struct stack_notes *b,
+			   size_t k, size_t most)
 {
-	size_t i = frames_site(a->frames, a->frame_count, &options->sites) + 1;
-	size_t k = frames_site(b->frames, b->frame_count, &options->sites) + 1, n = 0;
+	size_t n = 0;
 
 	while (n < most && i + n < a->frame_count && k + n < b->frame_count &&
 	       label_same_frame(a->frames[i + n], b->frames[k + n]))
@@ -156,15 +155,27 @@ static size_t label_shared(const struct export_options *options, const struct st
 	return n;
 }
 
-/* Callers that all stacks of a row have. */
+/* Callers that all stacks of a row have. There may be very many stacks, of few frames. */
 static size_t label_common(const struct export_options *options, const struct report *r,
 			   const size_t *members, size_t count)
 {
-	size_t common = SIZE_MAX;
+	const struct stack_notes *first = count ? &r->notes[members[0]] : NULL;
+	struct site_rules rules = options->sites;
+	size_t common = SIZE_MAX, site;
+	struct id_map owners = {0};
 
-	for (size_t i = 1; i < count; i++)
-		common =
-			label_shared(options, &r->notes[members[0]], &r->notes[members[i]], common);
+	if (count < 2)
+		return common;
+	rules.known = &owners;
+	site = frames_site(first->frames, first->frame_count, &rules) + 1;
+	for (size_t i = 1; i < count && common; i++) {
+		const struct stack_notes *other = &r->notes[members[i]];
+
+		common = label_shared(first, site, other,
+				      frames_site(other->frames, other->frame_count, &rules) + 1,
+				      common);
+	}
+	id_map_free(&owners);
 	return common;
 }
 

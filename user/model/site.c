@@ -426,7 +426,8 @@ static void site_look(struct site_search *s, size_t i)
 	enum frame_owner owner = site_owner(s, i);
 	bool named = frame->function != NULL, script = site_is_script(frame);
 
-	s->whole |= site_begins_thread(frame);
+	/* Of all others their owner has told that they do not. */
+	s->whole |= (owner == OWNER_BASE || owner == OWNER_LIBRARY) && site_begins_thread(frame);
 	if (owner == OWNER_PROGRAM) {
 		site_note(named ? &s->program : &s->unnamed, i);
 		return;

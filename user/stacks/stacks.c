@@ -203,7 +203,7 @@ static int stack_place_name(const struct stack_entry *entry, size_t i,
 int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer)
 {
 	_cleanup_free_ const struct frame **frames = NULL;
-	size_t count = 0;
+	size_t count = 0, room = 0;
 
 	if (entry->frames)
 		return 0;
@@ -219,10 +219,14 @@ int stack_entry_name(struct stack_entry *entry, struct symbolizer *symbolizer)
 			part += n - 1;
 			n = 1;
 		}
-		grown = reallocarray(frames, count + n, sizeof(*frames));
-		if (!grown)
-			return -ENOMEM;
-		frames = grown;
+		/* Most places are one frame each; there may be very many stacks. */
+		if (count + n > room) {
+			room = count + n + (entry->count - i);
+			grown = reallocarray(frames, room, sizeof(*frames));
+			if (!grown)
+				return -ENOMEM;
+			frames = grown;
+		}
 		memcpy(frames + count, part, n * sizeof(*frames));
 		count += n;
 	}
