@@ -216,36 +216,108 @@ static void inspected_tell_growing(struct inspected_making *m)
 
 /* ---- where its memory is ------------------------------------------------------------------ */
 
+/* The one call that gives most of an allocator's free memory back; NULL: none is known. */
+static const struct inspected_help *inspected_best_help(const struct inspection *i,
+							size_t allocator)
+{
+	const struct inspected_help *best = NULL;
+
+	for (size_t n = 0; n < i->help_count; n++) {
+		const struct inspected_help *h = &i->helps[n];
+
+		/* Of these nobody knows before the program's next start. */
+		if (h->allocator != allocator || h->kind == HELP_ARENA_MAX ||
+		    h->kind == HELP_MMAP_THRESHOLD)
+			continue;
+		if (!best || h->bytes > best->bytes)
+			best = h;
+	}
+	return best;
+}
+
+/* "; 12.0 MiB of it are kept by 3,999 blocks of 248 B", the kind that keeps most, where keeping is most of it. */
+static void inspected_put_keeper(const struct inspection *i, size_t allocator,
+				 char text[static INSPECTED_TEXT_MAX])
+{
+	const struct inspected_allocator *a = &i->allocators[allocator];
+	char bytes[FORMAT_BYTES_MAX], some[INSPECTED_TEXT_MAX];
+
+	*text = '\0';
+	if (a->kept_resident < a->free_resident / 2)
+		return;
+	for (size_t n = 0; n < i->keeper_count; n++) {
+		const struct inspected_keeper *k = &i->keepers[n];
+		char *label;
+
+		/* Of each what keeps most stands first. */
+		if (k->allocator != allocator || k->group >= i->group_count)
+			continue;
+		label = inspected_group_label(&i->groups[k->group]);
+		if (label)
+			snprintf(text, INSPECTED_TEXT_MAX, "; %s keep most, %s",
+				 inspected_some(some, k->blocks, label),
+				 format_bytes(bytes, k->kept));
+		free(label);
+		return;
+	}
+}
+
+static void inspected_put_help(const struct inspection *i, size_t allocator,
+			       char text[static INSPECTED_TEXT_MAX])
+{
+	static const char *const calls[HELP_KINDS] = {
+		[HELP_MALLOC_TRIM] = "malloc_trim(0)",
+		[HELP_PURGE] = "a purge",
+		[HELP_FLUSH] = "a flush of threads' caches, and a purge",
+		[HELP_RELEASE] = "ReleaseFreeMemory()",
+		[HELP_COLLECT] = "mi_collect(true)",
+	};
+	const struct inspected_help *h = inspected_best_help(i, allocator);
+	char bytes[FORMAT_BYTES_MAX];
+
+	*text = '\0';
+	if (h && calls[h->kind])
+		snprintf(text, INSPECTED_TEXT_MAX, "; %s gives %s%s back", calls[h->kind],
+			 h->exact ? "" : "at most ", format_bytes(bytes, h->bytes));
+}
+
 static void inspected_tell_free(struct inspected_making *m)
 {
-	const struct inspected_allocator *most = NULL;
-	char bytes[FORMAT_BYTES_MAX];
+	const struct inspection *i = m->i;
+	char bytes[FORMAT_BYTES_MAX], keeper[INSPECTED_TEXT_MAX], help[INSPECTED_TEXT_MAX];
 	struct finding *finding;
+	uint64_t most = 0;
+	size_t at = 0;
 	double share;
 
-	for (size_t n = 0; n < m->i->allocator_count; n++) {
-		const struct inspected_allocator *a = &m->i->allocators[n];
-
-		if (!most || a->free_resident > most->free_resident)
-			most = a;
+	for (size_t n = 0; n < i->allocator_count; n++) {
+		if (i->allocators[n].free_resident > most) {
+			most = i->allocators[n].free_resident;
+			at = n;
+		}
 	}
-	share = most ? findings_share(most->free_resident, m->memory) : 0;
-	if (!most || most->free_resident < INSPECTED_FREE_BYTES || share < INSPECTED_FREE_SHARE)
+	share = findings_share(most, m->memory);
+	if (most < INSPECTED_FREE_BYTES || share < INSPECTED_FREE_SHARE)
 		return;
-	finding = findings_add(m->to, FINDING_FREE, most->free_resident,
-			       "%.1f %% of its memory, %s, is free, and kept by %s: no leak",
-			       100 * share, format_bytes(bytes, most->free_resident), most->name);
+	inspected_put_keeper(i, at, keeper);
+	inspected_put_help(i, at, help);
+	finding = findings_add(m->to, FINDING_FREE, most,
+			       "%.1f %% of its memory, %s, is free, and kept by %s: no leak%s%s",
+			       100 * share, format_bytes(bytes, most), i->allocators[at].name,
+			       keeper, help);
 	if (finding)
 		finding->share = share;
 	m->failed |= !finding;
 }
 
-static int inspected_largest(const struct inspection *i, int but)
+/* The largest part of its memory, but those in the mask; -1: there is none. */
+static int inspected_largest(const struct inspection *i, unsigned but)
 {
 	int most = -1;
 
 	for (int part = 0; part < MEMORY_PARTS; part++) {
-		if (part != but && i->parts[part] && (most < 0 || i->parts[part] > i->parts[most]))
+		if (!(but & 1u << part) && i->parts[part] &&
+		    (most < 0 || i->parts[part] > i->parts[most]))
 			most = part;
 	}
 	return most;
@@ -253,7 +325,10 @@ static int inspected_largest(const struct inspection *i, int but)
 
 static void inspected_tell_memory(struct inspected_making *m)
 {
-	int first = inspected_largest(m->i, -1), second = inspected_largest(m->i, first);
+	/* What is free has had its sentence. */
+	unsigned told = findings_have(m->to, FINDING_FREE) ? 1u << MEMORY_FREE : 0;
+	int first = inspected_largest(m->i, told);
+	int second = first < 0 ? -1 : inspected_largest(m->i, told | 1u << first);
 	char bytes[FORMAT_BYTES_MAX], human[FORMAT_BYTES_MAX], also[256] = "", shared[128] = "";
 	struct finding *finding;
 
@@ -315,10 +390,14 @@ int findings_of_inspection(struct inspection *inspection)
 	if (!inspection->traced)
 		inspected_tell_lost(&m);
 	inspected_tell_growing(&m);
+	/* What there is most of comes first. */
+	if (inspected_largest(inspection, 0) == MEMORY_FREE)
+		inspected_tell_free(&m);
 	inspected_tell_holder(&m);
 	if (!inspection->traced)
 		inspected_tell_clear(&m);
-	inspected_tell_free(&m);
+	if (!findings_have(m.to, FINDING_FREE))
+		inspected_tell_free(&m);
 	inspected_tell_memory(&m);
 	inspected_tell_next(&m);
 	findings_trim(m.to, FINDINGS_SHOWN);

@@ -80,24 +80,53 @@ static void expect(struct inspection *i, const char *expected)
 	"memory: of its own memory, 50.0 MiB, 80.0 % is free, kept by the allocator, 18.0 % " \
 	"mappings of no allocator that is known\n"
 
+/* What is free has its own sentence. */
+#define REST                                                                                      \
+	"memory: of its own memory, 50.0 MiB, 18.0 % is mappings of no allocator that is known, " \
+	"0.0 % in use"
+
 static void nothing_lost(void **state)
 {
 	struct inspection i = look();
 
 	(void)state;
-	expect(&i,
-	       HOLDS "clear: no block is lost of the 160 that are seen\n" FREE MEMORY
-		     "next: next: memleakbpf inspect -p 12 -i 10 -n 2 tells what grows, memleakbpf "
-		     "-p 12 which lines allocate it\n");
+	expect(&i, FREE HOLDS "clear: no block is lost of the 160 that are seen\n" REST "\n"
+			      "next: next: memleakbpf inspect -p 12 -i 10 -n 2 tells what grows, "
+			      "memleakbpf -p 12 which lines allocate it\n");
 	i.core = (char *)"core";
 	i.unknown_threads = 1;
 	i.shmem = 2 << 20;
-	expect(&i, HOLDS
-	       "clear: no block is lost of the 160 that are seen; but the registers of some "
-	       "threads are not known\n" FREE
-	       "memory: of its own memory, 50.0 MiB, 80.0 % is free, kept by the allocator, "
-	       "18.0 % mappings of no allocator that is known; shared memory, 2.0 MiB, was not "
-	       "looked at\n");
+	expect(&i, FREE HOLDS
+	       "clear: no block is lost of the 160 that are seen; but the registers of "
+	       "some threads are not known\n" REST "; shared memory, 2.0 MiB, was not looked at\n");
+}
+
+/* Who keeps it, and what gives it back, as far as that is known. */
+static void free_memory(void **state)
+{
+	struct inspected_keeper keepers[] = {
+		{.allocator = 0, .group = 1, .kept = 30 << 20, .blocks = 60},
+		{.allocator = 0, .group = 0, .kept = 5 << 20, .blocks = 9}};
+	struct inspected_help helps[] = {
+		{.kind = HELP_ARENA_MAX, .bytes = 39 << 20},
+		{.kind = HELP_MALLOC_TRIM, .bytes = 4 << 20, .exact = true},
+	};
+	struct inspection i = look();
+
+	(void)state;
+	i.traced = true;
+	i.keepers = keepers;
+	i.keeper_count = 2;
+	i.helps = helps;
+	i.help_count = 2;
+	expect(&i, "free: 80.0 % of its memory, 40.0 MiB, is free, and kept by glibc: no leak; "
+		   "malloc_trim(0) gives 4.0 MiB back\n" HOLDS REST "\n");
+	allocators[0].kept_resident = 36 << 20;
+	helps[1].exact = false;
+	expect(&i, "free: 80.0 % of its memory, 40.0 MiB, is free, and kept by glibc: no leak; "
+		   "60 blocks of 64 B keep most, 30.0 MiB; malloc_trim(0) gives at most 4.0 MiB "
+		   "back\n" HOLDS REST "\n");
+	allocators[0].kept_resident = 0;
 }
 
 static void what_is_lost(void **state)
@@ -159,9 +188,8 @@ static void nothing_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_lost),
-		cmocka_unit_test(what_is_lost),
-		cmocka_unit_test(what_grows),
+		cmocka_unit_test(nothing_lost), cmocka_unit_test(free_memory),
+		cmocka_unit_test(what_is_lost), cmocka_unit_test(what_grows),
 		cmocka_unit_test(nothing_seen),
 	};
 
