@@ -142,8 +142,11 @@ static void survey_json_put_regime(struct json *to, const struct survey_row *row
 		json_double(to, "room_used", g->room_used);
 	if (g->levels_off_at > 0)
 		json_number(to, "levels_off_at_bytes", saturate_u64(g->levels_off_at));
+	/* In a recording the report's time is in milliseconds. */
 	if (row->limit_known && row->limit_s < FAR_S)
-		survey_json_put_since(to, "full_at", now_ns + (uint64_t)(row->limit_s * NS_PER_S));
+		survey_json_put_since(to, "full_at",
+				      now_ns / NS_PER_MS * NS_PER_MS +
+					      (uint64_t)(row->limit_s * NS_PER_S));
 	json_end(to);
 }
 

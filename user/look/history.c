@@ -39,7 +39,6 @@ struct history_entry {
 	uint64_t generation; /* of the update that last saw it */
 	struct regime regime;
 	uint64_t lineage;    /* 0: none, or not asked yet */
-	double left;	     /* bytes, at the last judgement of what grows */
 	uint64_t at_look_ns; /* the last one at which `bytes` was its memory */
 	double bytes, jump;  /* jump: bytes a second, between the last two looks; 0: too small */
 	struct trend_series *series;
@@ -128,7 +127,7 @@ static struct history_entry *history_add(struct history *h, const struct process
 	if (!e)
 		return NULL;
 	regime_init(&e->regime, h->look_ns, HISTORY_FLOOR_BYTES);
-	e->left = INFINITY;
+	e->process.left = INFINITY;
 	e->series = trend_series_new_small();
 	if (!e->series) {
 		free(e);
@@ -178,14 +177,21 @@ static void history_sweep(struct history *h, bool shown)
 
 /* ---- the judgement ------------------------------------------------------------------------ */
 
+static void history_ask_left(const struct history *h, struct history_process *p)
+{
+	if (h->hooks.left && p->left == INFINITY)
+		p->left = h->hooks.left(p);
+}
+
 static void history_judge_regime(struct history *h, struct history_entry *e)
 {
 	struct history_process *p = &e->process;
 
+	p->left = INFINITY;
 	/* Asking for what is left takes system calls. */
-	e->left = h->hooks.left && (regime_is_open(&e->regime) || e->jump > 0) ? h->hooks.left(p)
-									       : INFINITY;
-	regime_judge(&e->regime, e->left, &p->growth);
+	if (regime_is_open(&e->regime) || e->jump > 0)
+		history_ask_left(h, p);
+	regime_judge(&e->regime, p->left, &p->growth);
 }
 
 static void history_judge(struct history *h, struct history_entry *e)
@@ -211,6 +217,8 @@ static void history_judge(struct history *h, struct history_entry *e)
 		p->trend.leaking = false;
 		p->trend.reason = "its children grow until they exit";
 	}
+	if (p->trend.kind == TREND_GROWING)
+		history_ask_left(h, p);
 }
 
 /* Once it is where it belongs: what is known of the one before is known of it. */
@@ -337,7 +345,8 @@ bool history_is_urgent(const struct history *h, double within_s)
 		if (growth->word >= REGIME_GROWING && growth->limit_known &&
 		    growth->limit_s < within_s)
 			return true;
-		if (e->jump > 0 && isfinite(e->left) && e->jump * within_s > e->left)
+		if (e->jump > 0 && isfinite(e->process.left) &&
+		    e->jump * within_s > e->process.left)
 			return true;
 	}
 	return false;

@@ -22,6 +22,7 @@ struct history;
 struct history_process {
 	struct process_sample now; /* as last seen */
 	struct trend trend;
+	double left; /* bytes until its memory is full; INFINITY: unknown, or not asked of what does not grow */
 	struct regime_judgement growth; /* unless of_children; times as history_update()'s */
 	bool of_children;		/* the trend is that of `children` */
 	bool ended; /* was not there any more at the last update: shown once, then forgotten */

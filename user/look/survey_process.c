@@ -55,7 +55,8 @@ struct survey_process *survey_process_of(struct history_process *process)
 	return p;
 }
 
-double survey_process_left(struct history_process *process)
+/* The control group's, or the machine's. */
+static double survey_process_left(struct history_process *process)
 {
 	struct survey_process *data = survey_process_of(process);
 	struct cgroup_memory group;

@@ -44,10 +44,4 @@ void survey_process_free(void *user_data);
 /* What a history is to know of them. */
 extern const struct history_hooks survey_process_hooks;
 
-/*
- * How much is left until the process's memory is full: its control group's, or the machine's. Bytes,
- * INFINITY: unknown.
- */
-double survey_process_left(struct history_process *process);
-
 #endif

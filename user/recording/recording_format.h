@@ -36,7 +36,8 @@ enum recording_message {
 	MESSAGE_BAD_ACCESS = 19,  /* recording_misuse.c */
 	MESSAGE_KEPT = 20,	  /* recording_kept.c */
 	MESSAGE_KEPT_BAD_ACCESS = 21,
-	MESSAGE_MISSING = 22, /* recording_missing.c */
+	MESSAGE_MISSING = 22,	     /* recording_missing.c */
+	MESSAGE_PROCESS_GROWTH = 23, /* recording_growth.c */
 	MESSAGES,
 };
 

@@ -229,6 +229,28 @@ static void process_put_rss(struct wire *to, struct written_processes *list,
 		wire_close(to, mark);
 }
 
+static void process_put_growths(struct wire *to, struct written_processes *list,
+				const struct survey_report *report, const uint32_t *numbers)
+{
+	size_t mark = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < report->row_count; i++) {
+		struct recorded_growth *last = &list->items[numbers[i]].growth;
+		uint64_t changes = recording_growth_changes(last, &report->rows[i]);
+
+		if (!changes)
+			continue;
+		if (!any)
+			mark = wire_open(to, MESSAGE_PROCESS_GROWTH);
+		any = true;
+		wire_varint(to, numbers[i]);
+		recording_put_growth(to, last, &report->rows[i], changes);
+	}
+	if (any)
+		wire_close(to, mark);
+}
+
 /* Everything that is named has to stand before the values. */
 int recording_put_processes(struct recording_out *out, struct written_processes *list,
 			    const struct survey_report *report, uint64_t number, uint32_t *numbers)
@@ -253,6 +275,7 @@ int recording_put_processes(struct recording_out *out, struct written_processes 
 	}
 	wire_close(to, mark);
 	process_put_rss(to, list, report, numbers);
+	process_put_growths(to, list, report, numbers);
 	id_map_free(&list->by_pid);
 	for (size_t i = 0; i < report->row_count && !err; i++) {
 		/* One that has ended may have its pid in another row. */
@@ -331,6 +354,7 @@ int recording_take_process(struct recording_in *in, struct read_survey *v,
 	if (r.fresh) {
 		memset(p->values, 0, sizeof(p->values));
 		p->rss = 0;
+		p->growth = (struct recorded_growth){0};
 		read_process_forget_drill(p);
 		recorded_kept_free(&p->kept);
 	}
@@ -414,6 +438,26 @@ int recording_take_process_rss(struct recording_in *in, struct read_survey *v,
 	return 0;
 }
 
+int recording_take_process_growth(struct recording_in *in, struct read_survey *v,
+				  struct wire_reader body)
+{
+	while (wire_left(&body)) {
+		struct read_process *p;
+		uint64_t number;
+		int err;
+
+		if (wire_read_varint(&body, &number))
+			return recording_refuse(in, "a process's growth cannot be read");
+		p = read_process_find(&v->processes, number);
+		if (!p || !p->described)
+			return recording_refuse(in, "a growth of a process that is not there");
+		err = recording_take_growth(in, &body, &p->growth);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 void recording_fill_process(struct read_process *p, struct survey_row *row)
 {
 	const uint64_t *v = p->values;
@@ -454,6 +498,7 @@ void recording_fill_process(struct read_process *p, struct survey_row *row)
 	row->process.swap = v[PV_SWAP];
 	row->process.shmem = v[PV_SHMEM];
 	row->process.rss = p->rss;
+	recording_fill_growth(&p->growth, row);
 	row->process.threads = (unsigned)v[PV_THREADS];
 	for (size_t i = 0; i < row->spark_count; i++)
 		row->spark[i] = process_double(v[PV_SPARK + i]);

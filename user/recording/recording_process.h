@@ -12,6 +12,7 @@
 
 #include "user/model/id_map.h"
 #include "user/model/survey_report.h"
+#include "user/recording/recording_growth.h"
 #include "user/recording/recording_kept.h"
 #include "user/recording/recording_names.h"
 
@@ -43,6 +44,7 @@ struct written_process {
 	uint64_t texts; /* a hash of its names */
 	uint64_t values[PROCESS_VALUES];
 	uint64_t rss;
+	struct recorded_growth growth;
 	uint64_t report;	   /* number of the last one that it was in */
 	struct survey_drill drill; /* to compare with only: snapshot and stacks may be gone */
 	uint64_t drill_time_ns;
@@ -72,6 +74,7 @@ struct read_process {
 	char *texts[PROCESS_TEXTS]; /* NULL: none */
 	uint64_t values[PROCESS_VALUES];
 	uint64_t rss; /* bytes; 0: unknown */
+	struct recorded_growth growth;
 	const char *reason;
 	bool drilled;
 	struct survey_drill drill;
@@ -98,6 +101,8 @@ int recording_take_process_values(struct recording_in *in, struct read_survey *v
 				  struct wire_reader body);
 int recording_take_process_rss(struct recording_in *in, struct read_survey *v,
 			       struct wire_reader body);
+int recording_take_process_growth(struct recording_in *in, struct read_survey *v,
+				  struct wire_reader body);
 
 /* A row of a report that the process is in. */
 void recording_fill_process(struct read_process *p, struct survey_row *row);

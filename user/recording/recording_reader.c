@@ -72,6 +72,7 @@ static const struct reader_message {
 			     .take_of_survey = recording_take_process},
 	[MESSAGE_PROCESS_VALUES] = {.take_of_survey = recording_take_process_values},
 	[MESSAGE_PROCESS_RSS] = {.take_of_survey = recording_take_process_rss},
+	[MESSAGE_PROCESS_GROWTH] = {.take_of_survey = recording_take_process_growth},
 	[MESSAGE_DRILL] = {.fields = recording_drill_fields,
 			   .take_of_survey = recording_take_drill},
 	[MESSAGE_SURVEY] = {.fields = recording_survey_fields},

@@ -25,9 +25,10 @@ struct survey_reporter {
 	const struct survey_reader *reader;
 	uint64_t start_ns, start_cpu_ns; /* what loading took is over */
 	uint64_t looks, exits_lost;
-	bool matched;		 /* survey_reporter_matched() */
-	bool told_stacks;	 /* that there are too many */
-	struct survey_row *rows; /* those of the last report */
+	uint64_t real_from_monotonic_ns; /* to be added, at the last look */
+	bool matched;			 /* survey_reporter_matched() */
+	bool told_stacks;		 /* that there are too many */
+	struct survey_row *rows;	 /* those of the last report */
 	size_t row_room;
 };
 
@@ -72,6 +73,7 @@ bool survey_reporter_matched(const struct survey_reporter *r)
 uint64_t survey_reporter_looked(struct survey_reporter *r, const struct process_list *list)
 {
 	r->exits_lost = list->exits_lost;
+	r->real_from_monotonic_ns = clock_ns(CLOCK_REALTIME) - monotonic_ns();
 	return ++r->looks;
 }
 
@@ -83,29 +85,19 @@ static const char *survey_reporter_or_null(const char *text)
 }
 
 /* Only for what grows: nothing else has an end in sight. */
-static void survey_reporter_fill_limit(struct survey_row *row, struct history_process *p)
+static void survey_reporter_fill_limit(struct survey_row *row, const struct history_process *p)
 {
-	double left;
-
-	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended)
-		return;
-	left = survey_process_left(p);
-	if (!isfinite(left))
+	if (row->trend.kind != TREND_GROWING || row->trend.growth <= 0 || row->ended ||
+	    !isfinite(p->left))
 		return;
 	row->limit_known = true;
-	row->limit_s = left / row->trend.growth;
-	row->limit_bytes = process_bytes(&p->now) + (uint64_t)left;
+	row->limit_s = p->left / row->trend.growth;
+	row->limit_bytes = process_bytes(&p->now) + (uint64_t)p->left;
 }
 
-/* Of the history's clock; what is later than now is a clock that was set. */
-static uint64_t survey_reporter_real_time(uint64_t time_ns, uint64_t now_ns, uint64_t real_ns)
-{
-	uint64_t ago = now_ns > time_ns ? now_ns - time_ns : 0;
-
-	return real_ns > ago ? real_ns - ago : 0;
-}
-
-static void survey_reporter_fill_growth(struct survey_row *row, const struct history_process *p)
+/* All reports of a look say the same time. */
+static void survey_reporter_fill_growth(const struct survey_reporter *r, struct survey_row *row,
+					const struct history_process *p)
 {
 	static const enum survey_growth_state states[] = {
 		[REGIME_KEPT] = GROWTH_KEPT,	   [REGIME_STEPS] = GROWTH_STEPS,
@@ -113,7 +105,6 @@ static void survey_reporter_fill_growth(struct survey_row *row, const struct his
 		[REGIME_LEAKING] = GROWTH_GOES_ON,
 	};
 	const struct regime_judgement *j = &p->growth;
-	uint64_t now = monotonic_ns(), real = clock_ns(CLOCK_REALTIME);
 
 	if (p->of_children || row->ended || !states[j->word])
 		return;
@@ -128,9 +119,9 @@ static void survey_reporter_fill_growth(struct survey_row *row, const struct his
 		.levels_off_at = j->levels_off_at,
 	};
 	if (j->since_ns)
-		row->growth.since_ns = survey_reporter_real_time(j->since_ns, now, real);
+		row->growth.since_ns = j->since_ns + r->real_from_monotonic_ns;
 	if (j->until_ns)
-		row->growth.until_ns = survey_reporter_real_time(j->until_ns, now, real);
+		row->growth.until_ns = j->until_ns + r->real_from_monotonic_ns;
 }
 
 static void survey_reporter_fill_place(struct survey_row *row, const struct survey_process *data)
@@ -143,7 +134,8 @@ static void survey_reporter_fill_place(struct survey_row *row, const struct surv
 	row->pod_name = survey_reporter_or_null(data->container.pod);
 }
 
-static void survey_reporter_fill_row(struct survey_row *row, struct history_process *p,
+static void survey_reporter_fill_row(const struct survey_reporter *r, struct survey_row *row,
+				     const struct history_process *p,
 				     const struct survey_process *data)
 {
 	*row = (struct survey_row){
@@ -162,7 +154,7 @@ static void survey_reporter_fill_row(struct survey_row *row, struct history_proc
 	survey_reporter_fill_place(row, data);
 	row->spark_count = history_values(p, row->spark, SURVEY_SPARK);
 	survey_reporter_fill_limit(row, p);
-	survey_reporter_fill_growth(row, p);
+	survey_reporter_fill_growth(r, row, p);
 }
 
 bool survey_report_has_row(struct survey_report *report, size_t top, size_t *living,
@@ -299,7 +291,7 @@ static int survey_reporter_fill_rows(struct survey_reporter *r, size_t top,
 				data->shown = has_row;
 		}
 		if (has_row)
-			survey_reporter_fill_row(&r->rows[report->row_count++], ranked[i], data);
+			survey_reporter_fill_row(r, &r->rows[report->row_count++], ranked[i], data);
 	}
 	if (audience == SURVEY_FOR_METRICS)
 		survey_reporter_add_ends(r, top, report);

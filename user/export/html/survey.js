@@ -9,7 +9,7 @@ const PROCESSES_AT_ONCE = 12;
 const PROCESS_COLUMNS = [
 	{key: 'now', name: 'Memory', text: (p) => bytesText(p.now), number: (p) => p.now},
 	{key: 'growth', name: 'Growth/h', text: (p) => (p.growth === undefined ? '' : signed(p.growth * 3600, bytesText)), number: (p) => p.growth ?? -Infinity},
-	{key: 'trend', name: 'Trend', text: (p) => (p.trend === 'growing' ? (p.leaking ? 'leaking' : 'suspect') : p.trend ?? 'too early'), number: (p) => -p.rank},
+	{key: 'trend', name: 'Trend', text: (p) => (p.trend === 'growing' ? (p.leaking ? 'leaking' : 'growing') : p.trend ?? 'too early'), number: (p) => -p.rank},
 ];
 
 function readSurvey(data, survey) {
