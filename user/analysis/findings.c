@@ -116,17 +116,20 @@ static void findings_tell_lost_row(struct findings_making *m, const struct stack
 	char where[FINDINGS_WHERE_MAX], count[FORMAT_GROUPED_MAX], bytes[FORMAT_BYTES_MAX];
 	char hang[FORMAT_GROUPED_MAX], hang_bytes[FORMAT_BYTES_MAX], more[128] = "", part[64];
 	uint64_t sum = lost->leaders.bytes + lost->hang.bytes;
+	const char *since;
 	struct finding *finding;
 
 	if (lost->leaders.count && lost->hang.count)
 		snprintf(more, sizeof(more), ", and %s %s that hang on them, %s",
 			 format_grouped(hang, lost->hang.count), findings_blocks(lost->hang.count),
 			 format_bytes(hang_bytes, lost->hang.bytes));
+	/* Who lost what is from before the attach nobody knows. */
+	since = m->s->verdict.before[VERDICT_DEFINITE].count ? " since the attach" : "";
 	if (sum >= all)
-		snprintf(part, sizeof(part), "all that is lost");
+		snprintf(part, sizeof(part), "all that is lost%s", since);
 	else
-		snprintf(part, sizeof(part), "%.1f %% of what is lost",
-			 100 * findings_share(sum, all));
+		snprintf(part, sizeof(part), "%.1f %% of what is lost%s",
+			 100 * findings_share(sum, all), since);
 	finding = findings_add(
 		m->to, FINDING_LOST, sum, "%s has lost %s%s %s, %s%s: %s",
 		findings_where(where, frame), findings_about(m),

@@ -257,6 +257,12 @@ static void what_is_lost(void **state)
 	       "most: shop+0x1a0 has 83.3 % of what is live: 4.9 KiB in 5 blocks\n");
 	assert_int_equal(r->findings->items[0].bytes, 400);
 	report_drop(r);
+	/* Whose it was before the attach nobody knows. */
+	s.verdict.before[VERDICT_DEFINITE] = (struct amount){64, 1};
+	expect_of(&s,
+		  "lost: Cart::add (cart.cc:42) has lost 2 blocks, 100 B, and 3 blocks that hang "
+		  "on them, 300 B: all that is lost since the attach\n"
+		  "most: shop+0x1a0 has 83.3 % of what is live: 4.9 KiB in 5 blocks\n");
 	/* Two that lose, of which the smaller one is worth a sentence. */
 	lose(&stacks[2], 200, 1, 0, 0);
 	s = snapshot_of(stacks, ARRAY_SIZE(stacks));
