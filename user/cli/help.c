@@ -102,8 +102,8 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf top -p 1234 -s 512k --gate --lifetimes\n"},
 	{PAGE_SURVEY,
 	 "Usage: memleakbpf survey [OPTION...]\n"
-	 "Watches the memory of all processes, says which of them grow and why it thinks\n"
-	 "so, and puts sampled probes on the most suspect for a while to name what they\n"
+	 "Watches the memory of all processes. Says which of them grow, and why it thinks\n"
+	 "so. Puts sampled probes on the most suspect for a while to name what they\n"
 	 "allocate. Growing: it rises as it has not before, whenever that began. Leaking:\n"
 	 "that has lasted for long, measured by what is left. It looks eight times closer\n"
 	 "while anybody's memory is full within ten minutes.\n"
@@ -121,8 +121,8 @@ static const struct help_text help_texts[] = {
 	 "  memleakbpf survey --gate --keep comm=shop --profiles :9436\n"},
 	{PAGE_KERNEL,
 	 "Usage: memleakbpf kernel [OPTION...]\n"
-	 "Says where the kernel's own memory is and what of it grows, and then, by sampled\n"
-	 "probes, who allocates what is not freed: by stack, cache, task, control group.\n"
+	 "Says where the kernel's own memory is, and what of it grows. Then sampled probes\n"
+	 "say who allocates what is not freed: by stack, cache, task, control group.\n"
 	 "\n",
 	 "Examples:\n"
 	 "  memleakbpf kernel                  until Ctrl-C; probes when something grows\n"

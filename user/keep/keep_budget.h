@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How often the processes that are kept are sampled: by 2^level times the mean that was asked for, such that all of them together
- * make no more samples a second than they may. Arithmetic only: the caller has the clock and the counter.
+ * How often the kept processes are sampled: by 2^level times the mean that was asked for. The level
+ * is such that all of them together make no more samples a second than they may. Arithmetic only:
+ * the caller has the clock and the counter.
  */
 #ifndef MEMLEAKBPF_KEEP_KEEP_BUDGET_H
 #define MEMLEAKBPF_KEEP_KEEP_BUDGET_H

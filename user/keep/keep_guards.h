@@ -8,9 +8,10 @@
 #include "user/trace/trace.h"
 
 /*
- * As of the last trace_sum_live(): data->kept.guards, and the first bad accesses with their stacks, whose frames live as
- * long as the trace, as what suppresses some does as long as the suppressions (NULL: none). Without memory for these there
- * are fewer. `data` has none yet.
+ * Fills in data->kept.guards and the first bad accesses with their stacks, as of the last
+ * trace_sum_live(). `data` has none yet. The frames live as long as the trace. The names of
+ * suppressions live as long as the suppressions (NULL: none). Without memory there are fewer bad
+ * accesses.
  */
 void keep_guards_read(struct trace *trace, struct target *target, struct suppressions *suppressions,
 		      struct survey_process *data);

@@ -11,8 +11,9 @@
 void keep_refused_note(struct kept *kept, const char *reason, bool ended);
 
 /*
- * Does somebody have it stand still (frozen, stopped, traced)? Then that is the reason, and it need not be tried: it is looked at
- * again at each tick, which costs some reads of files, and can be sampled from the first one on that finds it otherwise.
+ * Does somebody have it stand still (frozen, stopped, traced)? Then that is the reason, and nothing
+ * is tried. Each tick looks again, which costs some reads of files. The process can be sampled from
+ * the first tick that finds it otherwise.
  */
 bool keep_refused_stands(struct kept *kept);
 

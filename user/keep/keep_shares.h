@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A name can be anybody's: processes that --keep names have places and turns by whose they are, so that nobody who has
- * many of that name keeps others out. Part of the keeper.
+ * Anybody can give a process any name. So processes that --keep names get places and turns by their
+ * owner. Nobody who has many of that name keeps others out. Part of the keeper.
  */
 #ifndef MEMLEAKBPF_KEEP_KEEP_SHARES_H
 #define MEMLEAKBPF_KEEP_KEEP_SHARES_H

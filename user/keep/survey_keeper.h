@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `survey --gate --keep`: the processes that its filters name have a gate for as long as they run and the survey does, and
- * are sampled all the time. Those that come later get theirs at the look that finds them.
+ * `survey --gate --keep`: processes that its filters name have a gate for as long as they and the
+ * survey run, and are sampled all the time. Later ones get theirs at the look that finds them.
  */
 #ifndef MEMLEAKBPF_KEEP_SURVEY_KEEPER_H
 #define MEMLEAKBPF_KEEP_SURVEY_KEEPER_H
@@ -59,16 +59,16 @@ struct keep_ends *survey_keeper_ends(struct survey_keeper *keeper);
 void survey_keeper_add_lost(const struct survey_keeper *keeper, uint64_t lost[LOSSES_ROOM]);
 
 /*
- * Calls visit with each process that the filters name and that lives, sampled or not; ends with the first that is not 0,
- * which is returned. visit must not call the keeper.
+ * Calls visit with each living process that the filters name, sampled or not. Ends with the first
+ * result that is not 0, and returns it. visit must not call the keeper.
  */
 int survey_keeper_each(const struct survey_keeper *keeper,
 		       int (*visit)(void *ctx, const struct kept_process *p), void *ctx);
 
 /*
- * What a process has allocated and kept since it is sampled, all stacks named, as trace_snapshot() has it: made when it is
- * asked for, and not before. 0 and *out (report_free(); its frames live as long as the keeper); -ESRCH: it is not
- * sampled; or another -errno, logged.
+ * What a process has allocated and kept since it is sampled, as trace_snapshot() has it, with all
+ * stacks named. It is made only when it is asked for. 0 and *out (report_free(); its frames live as
+ * long as the keeper). -ESRCH: the process is not sampled. Or another -errno, logged.
  */
 int survey_keeper_snapshot(struct survey_keeper *keeper, pid_t pid, struct report **out);
 

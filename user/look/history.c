@@ -13,8 +13,8 @@
 #include "user/look/history_trend.h"
 
 /*
- * What a child takes counts for its parent from its third sample on (before, every program takes
- * memory to start with) until it is judged by itself.
+ * From its third sample on, what a child takes counts for its parent, until the child is judged by
+ * itself. Before that every program takes memory to start with.
  */
 #define CHILD_FIRST_SAMPLE  3
 #define CHILD_LAST_SAMPLE   TREND_MIN_SAMPLES

@@ -62,8 +62,8 @@ struct survey_viewer {
 	void *ctx;
 	int asked; /* readable: on_asked is to be called */
 	/*
-	 * False: the survey is to end. A process, by pid and start, that is to get probes before all others, whether
-	 * it grows or not, as often as the budget allows; pid 0: none.
+	 * False: the survey is to end. *pid and *start_ticks name a process that is to get probes
+	 * before all others, whether it grows or not, as often as the budget allows. pid 0: none.
 	 */
 	bool (*on_asked)(void *ctx, pid_t *pid, uint64_t *start_ticks);
 	/* After each look, and after on_asked: all processes, the most suspect first; the survey's own. */

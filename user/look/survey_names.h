@@ -15,9 +15,9 @@ struct survey_names *survey_names_new(const char *socket);
 void survey_names_free(struct survey_names *names); /* NULL is fine */
 
 /*
- * After each look: names the containers that are new. The runtime is asked where there is one, every
- * ten seconds at most, waited for for a second, and after it has failed left alone for a minute; the
- * first failure in a row is logged.
+ * To be called after each look. Names the containers that are new. The runtime, where there is one,
+ * is asked every ten seconds at most, and has a second to answer. After a failure it is left alone
+ * for a minute. The first failure in a row is logged.
  */
 void survey_names_tick(struct survey_names *names, struct history *history);
 

@@ -170,8 +170,8 @@ static struct process_sample *survey_reader_find(struct process_list *list, pid_
 }
 
 /*
- * They were read before the walk over the processes: a parent that is not in the list is gone for
- * good, and what its children came to has been added to its own parent's.
+ * The exits were read before the walk over the processes. So a parent that is not in the list is
+ * gone for good, and its children's memory has been added to its own parent's.
  */
 static void survey_reader_take_exits(struct survey_reader *r)
 {

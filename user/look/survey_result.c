@@ -56,9 +56,9 @@ static bool survey_result_is_mapping(const struct stack_notes *notes)
 }
 
 /*
- * Memory that an allocator maps for itself (an arena, a chunk, much of it never touched) is not
- * what anybody leaks: its blocks are listed themselves. Under sampling the calls that it came from
- * are not all known, so it is told by the module that called mmap.
+ * Memory that an allocator maps for itself (an arena, a chunk, much of it never touched) is
+ * nobody's leak. Its blocks are listed themselves. Under sampling not all calls that it came from
+ * are known. So the module that called mmap tells it.
  */
 static bool survey_result_is_allocators_own(const struct report *r, const struct stack *stack,
 					    const struct stack *const *all, size_t count)

@@ -50,31 +50,29 @@ static const struct cause causes[] = {
 			    "bad frees not listed: too many different ones; mend those that are"},
 	[LOST_PARTIAL_UNMAP] =
 		{"partial_unmap",
-		 "munmap calls that leave both ends of a mapping, or are of more than can be "
-		 "looked through: live bytes are too high by what they unmapped; leave --mmap "
-		 "out"},
+		 "munmap calls that leave both ends of a mapping, or that are too large to look "
+		 "through: live bytes are too high by what they unmapped; leave --mmap out"},
 	[LOST_RECURSION] =
 		{"recursion_misses",
 		 "fork, exec, exit or mmap events that the kernel did not hand over (bpftool prog: "
-		 "recursion_misses): children may be missing, or names wrong after an exec; trace "
-		 "what is missing with -p"},
+		 "recursion_misses): children may be missing, and names may be wrong after an "
+		 "exec; trace missing processes with -p"},
 	[LOST_LATE_PROBES] =
 		{"late_probes",
-		 "allocators, or processes in the program's memory (clone(CLONE_VM)), that got "
-		 "their "
-		 "probes only when they could have been at work already, or never: allocations "
-		 "may be missing; start the program itself under the tool (memleakbpf -- "
-		 "PROGRAM), or see --gate"},
+		 "allocators that may have been used before their probes came, and processes in "
+		 "the program's memory (clone(CLONE_VM)) likewise: allocations may be missing; "
+		 "start the program itself under the tool (memleakbpf -- PROGRAM), or see "
+		 "--gate"},
 	[LOST_SHORT_CHILDREN] =
 		{"short_children",
 		 "child processes that ended before they could be attached to: nothing of them is "
 		 "counted; give the tool more CPU, and see --children for how they can wait for "
 		 "it"},
-	[LOST_REMOVED_PROBES] = {"removed_probes", "libraries whose probes the kernel has taken "
-						   "out, as the process's main thread has "
-						   "ended and another tracer came and went: what "
-						   "it allocates and frees is not seen any "
-						   "more; attach anew (memleakbpf -p PID)"},
+	[LOST_REMOVED_PROBES] =
+		{"removed_probes",
+		 "libraries whose probes the kernel has taken out, since the main thread has "
+		 "ended and another tracer came and went: their allocations and frees are not "
+		 "seen any more; attach anew (memleakbpf -p PID)"},
 	[LOST_GATE_FULL] = {"gate_full", "samples not recorded: too many of them are live for the "
 					 "gate to know them; sample less often (-s)"},
 	[LOST_KEPT_FULL] = {"kept_full",
@@ -93,9 +91,9 @@ static const struct cause causes[] = {
 		     "functions whose script could not be read in time: they have no line"},
 	RUNTIME_INTERPRETERS(LOST_OF_INTERPRETER)[LOST_SCOPES] =
 		{"scope_calls",
-		 "calls of --scope functions that were not followed, as too many were open "
-		 "one in the other (16), or there were too many threads or tags: what they "
-		 "kept is counted to the call around them; name fewer functions"},
+		 "calls of --scope functions that were not followed (more than 16 open one in "
+		 "the other, or too many threads or tags): what they kept counts for the call "
+		 "around them; name fewer functions"},
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == LOST_CAUSES, "a text for every cause");
 _Static_assert(LOST_CAUSES <= LOSSES_ROOM, "room for every cause");

@@ -54,9 +54,8 @@ _Static_assert(GUARD_DOUBLE_FREE == GUARD_ABI_DOUBLE_FREE &&
 #define AT_LEFT 64
 
 /*
- * The fault tells of a block at no cost. But the kernel passes over the program of the fault where
- * its processor is amid another system call on a map. Where many blocks are guarded, a probe tells
- * of each block.
+ * The fault tells of a block at no cost, but the kernel passes over its program amid another system
+ * call on a map. Where many blocks are guarded, a probe tells of each block.
  */
 #define BY_FAULT_FROM 100
 

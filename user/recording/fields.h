@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A message is a table: a row says which member of a struct a field is, and how it is written. The
- * writer, the reader and the inputs that tests make up all go by the rows, so that a new field is a
- * row and nothing else. Private to user/recording.
+ * A message is a table. A row says which member of a struct a field is, and how it is written. The
+ * writer, the reader and the made-up inputs of tests all go by the rows. So a new field is a row
+ * and nothing else. Private to user/recording.
  */
 #ifndef MEMLEAKBPF_RECORDING_FIELDS_H
 #define MEMLEAKBPF_RECORDING_FIELDS_H

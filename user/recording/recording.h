@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A file of snapshots over time: append-only, checked by length and CRC-32 chunk by chunk, so that
- * it can be read up to its last complete snapshot whatever stopped the writer. Names are in it: it
- * can be read anywhere. The format is in docs/recording-format.md.
+ * A file of snapshots over time. It is append-only, and each chunk is checked by length and CRC-32.
+ * So it can be read up to its last complete snapshot, whatever stopped the writer. It has all names
+ * in it, so it can be read anywhere. docs/recording-format.md has the format.
  */
 #ifndef MEMLEAKBPF_RECORDING_RECORDING_H
 #define MEMLEAKBPF_RECORDING_RECORDING_H
@@ -32,14 +32,14 @@ int recording_writer_new(FILE *out, const struct recording_info *info,
 
 /*
  * Appends a snapshot, all of whose stacks must have their frames, and flushes. 0 or -errno, not
- * logged; after a failed write the file is cut back, where that is possible, to the snapshots
- * before, and nothing more can be added.
+ * logged. After a failed write nothing more can be added. The file is then cut back to the
+ * snapshots before, where that is possible.
  */
 int recording_writer_add(struct recording_writer *writer, const struct report *report);
 /*
  * The same for what a survey knows at one time. report->rows are to be all processes, the most
- * suspect first; the snapshots of those that were drilled are written when they are new, and all of
- * their stacks must have their frames.
+ * suspect first. Snapshots of drilled processes are written when they are new, and all of their
+ * stacks must have their frames.
  */
 int recording_writer_add_survey(struct recording_writer *writer,
 				const struct survey_report *report);

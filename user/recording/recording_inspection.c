@@ -11,8 +11,8 @@
 #include "user/recording/recording_managed.h"
 
 /*
- * Of what there may be more: those come last in a list that begins with the most telling, and a chunk
- * has to hold all of them.
+ * The most of each list that a chunk has to hold. A list begins with the most telling entries, so
+ * what is beyond is the least telling.
  */
 #define ALLOCATORS_MAX 64
 #define GROUPS_MAX     100000

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Misuses (--check-frees, --guard) in a recording: each is described once, and again when a stack of
- * it gets its names; its count is written whenever it changes. They are a target's, or those of a
- * process that a survey keeps. docs/recording-format.md has the format. Private to user/recording.
+ * Misuses (--check-frees, --guard) in a recording. Each is described once, and again when one of
+ * its stacks gets its names. Its count is written whenever it changes. They belong to a target, or
+ * to a process that a survey keeps. docs/recording-format.md has the format. Private to
+ * user/recording.
  */
 #ifndef MEMLEAKBPF_RECORDING_RECORDING_MISUSE_H
 #define MEMLEAKBPF_RECORDING_RECORDING_MISUSE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all messages of a recording are written to and read from: the chunk, and the strings, frames
- * and stacks that stand in the file once and go by their numbers from then on. Private to
- * user/recording.
+ * What all messages of a recording are written to and read from: the chunk, and strings, frames and
+ * stacks. Each of these stands in the file once, and later messages name it by its number. Private
+ * to user/recording.
  */
 #ifndef MEMLEAKBPF_RECORDING_RECORDING_NAMES_H
 #define MEMLEAKBPF_RECORDING_RECORDING_NAMES_H

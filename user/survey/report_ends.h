@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What there was to say at the ends of processes, from one look of a recording to the next: who sees
- * the last one only is told. Private to report_survey.
+ * What there was to say at the ends of processes, from one look of a recording to the next. Who
+ * sees only the last look is told all of it. Private to report_survey.
  */
 #ifndef MEMLEAKBPF_SURVEY_REPORT_ENDS_H
 #define MEMLEAKBPF_SURVEY_REPORT_ENDS_H

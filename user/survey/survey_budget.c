@@ -5,9 +5,9 @@
 
 #define MIN_MEASURE_NS (50 * NS_PER_MS)
 /*
- * More than that of a CPU, for longer than a burst of calls takes, is never a sample of a suspect
- * but a burden: its probes come off. Until then it has cost a third of what a minute has by the
- * default budget at most.
+ * Probes that take more of a CPU than this, for longer than a burst of calls, come off. They are a
+ * burden, and sample no suspect. Until then they have cost at most a third of what the default
+ * budget gives a minute.
  */
 #define BUSY_SHARE 0.25
 #define BUSY_NS	   (400 * NS_PER_MS)

@@ -46,8 +46,9 @@ bool survey_budget_has_room(const struct survey_budget *budget, uint64_t now);
 void survey_budget_open(struct survey_budget *budget, uint64_t now);
 
 /*
- * A window has been closed: what loading, placing and naming took of our own time counts, too: the
- * next one waits until all of it is within the budget. Once per window; returns what it took in all.
+ * A window has been closed. What loading, placing and naming took of our own time counts, too. The
+ * next window waits until all of it is within the budget. Once per window; returns what it took in
+ * all.
  */
 uint64_t survey_budget_rest(struct survey_budget *budget);
 bool survey_budget_rests(const struct survey_budget *budget); /* since the last window opened */

@@ -30,15 +30,15 @@ int survey_driller_fd(const struct survey_driller *driller);
 int survey_driller_process(struct survey_driller *driller);
 
 /*
- * To be called after each update of the history, before processes that have ended are forgotten by
- * the next one, and every 100 ms while survey_driller_is_open(): opens and closes windows, keeps to the budget.
- * 0 or -errno, logged.
+ * Opens and closes windows, and keeps to the budget. To be called after each update of the history,
+ * before the next one forgets processes that have ended. Also every 100 ms while
+ * survey_driller_is_open(). 0 or -errno, logged.
  */
 int survey_driller_tick(struct survey_driller *driller);
 
 /*
- * That process comes first from now on, whether it grows or not: whenever there is room in the budget, while it is not
- * having its turn. pid 0: none does.
+ * From now on that process comes first, whether it grows or not. It gets its turn whenever there is
+ * room in the budget. pid 0: none comes first.
  */
 void survey_driller_want(struct survey_driller *driller, pid_t pid, uint64_t start_ticks);
 

@@ -43,8 +43,8 @@ int survey_reporter_make(struct survey_reporter *reporter, size_t top,
 			 enum survey_audience audience, struct survey_report *report);
 
 /*
- * Counts one more that lives in *living: true when it is among the first `top` and has a row; the
- * others add to the report's rest.
+ * Counts one more living process in *living. True when it is among the first `top`, which have a
+ * row. The others add to the report's rest.
  */
 bool survey_report_has_row(struct survey_report *report, size_t top, size_t *living,
 			   const struct process_sample *process);

@@ -124,7 +124,7 @@ static void anchor_renew_all(struct trace *trace, struct target *target)
 		return;
 	log_warn(
 		"process %d (%s): its main thread has ended, so the kernel may take our probes out "
-		"when another tracer comes to its libraries and goes; to hold them, attach anew "
+		"when another tracer of its libraries goes; attach anew to hold them "
 		"(memleakbpf -p %d, as root)",
 		target->pid, target->comm, target->pid);
 }

@@ -216,8 +216,8 @@ int known_probes_attach_all(struct trace *trace, struct known_probes *probes)
 	}
 	if (err) {
 		log_error(
-			"--children exact-systemwide: no probes in %s: %s; a probe in a jump of a "
-			"gate would be that process's end: end the other memleakbpf first, or use "
+			"--children exact-systemwide: no probes in %s: %s; a probe inside a gate's "
+			"jump ends the process: end the other memleakbpf first, or use "
 			"--children late",
 			object_name(probes->set->provider->object), reason);
 		return err;

@@ -90,11 +90,12 @@ void target_tell_filtered(const struct target *target, int wait_status)
 	if (!guarded_is(target->patched) || !WIFSIGNALED(wait_status) ||
 	    WTERMSIG(wait_status) != SIGSYS)
 		return;
-	log_warn("process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that "
-		 "it has made. Guards call madvise, and no more once a filter has come; one that "
-		 "comes to all threads at once, by an instruction of the program's own, may come "
-		 "amid that: try without --guard",
-		 target->pid, target->comm);
+	log_warn(
+		"process %d (%s) was ended by SIGSYS: a seccomp filter forbids a system call that "
+		"it has made. Guards call madvise, until they see that a filter has come; a filter "
+		"that comes to all threads at once, by an instruction of the program's own, may "
+		"come amid such a call: try without --guard",
+		target->pid, target->comm);
 }
 
 void target_end(struct trace *trace, struct target *target, enum target_stage end)

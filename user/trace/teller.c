@@ -71,8 +71,9 @@ void teller_look_at(struct trace *trace, struct target *target, struct object *o
 		return;
 	}
 	target->tells_late = true;
-	log_info("process %d (%s) has opened %s, which tells its allocations itself (otel_memory); "
-		 "functions stay traced, as what is known by them ends with them: memleakbpf -p %d "
-		 "anew goes by what it tells",
-		 target->pid, target->comm, object_path(object), target->pid);
+	log_info(
+		"process %d (%s) has opened %s, which tells its allocations itself (otel_memory); "
+		"its functions stay traced, since nobody would tell the end of the blocks that are "
+		"known by them; start memleakbpf -p %d anew to go by what it tells",
+		target->pid, target->comm, object_path(object), target->pid);
 }

@@ -152,8 +152,8 @@ static int thread_variables_give_up(struct target *target, const struct memory_i
 	time->over = true;
 	if (!target->variables_told)
 		log_info("process %d (%s): thread-local variables are not looked for any more: "
-			 "there are %zu threads, and %zu pieces of code; what they hold is shown "
-			 "without their names",
+			 "there are %zu threads, and %zu pieces of code; what such variables hold "
+			 "is shown without their names",
 			 target->pid, target->comm, memory->thread_count,
 			 image_range_count(target->image));
 	target->variables_told = true;

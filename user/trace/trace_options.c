@@ -42,9 +42,8 @@ static void trace_options_plan(struct trace_options *options, const struct attac
 	}
 	if (options->children == CHILDREN_SYSTEMWIDE)
 		log_info("--children exact-systemwide: until this ends, every process of the "
-			 "machine "
-			 "pays a trap (0.5 to 4 us) each time that it calls a function that is "
-			 "traced, and valgrind and the like, started meanwhile, die of SIGTRAP");
+			 "machine pays a trap (0.5 to 4 us) for each call of a traced function; "
+			 "valgrind and the like die of SIGTRAP if they are started meanwhile");
 	/* They are looked at by copies of what the kernel keeps. */
 	options->sleepers = !plan->old && !plan->typed_reads;
 	/* It has not been seen to work there. */
