@@ -59,14 +59,18 @@ class Program:
         section[OFFSET], section[SIZE] = self.append(b""), size
         self.holes = size
 
+    # Each piece stands for itself, so that it is compressed once, however often it comes.
     def inflating(self, name, plain):
-        pack = zlib.compressobj(9)
-        content = bytearray(struct.pack("<IIQQ", 1, 0, 0, 1))
-        size = 0
+        content = bytearray(struct.pack("<IIQQ", 1, 0, 0, 1)) + b"\x78\x9c"
+        size, check, packed = 0, 1, {}
         for piece in plain:
-            content += pack.compress(piece)
+            if piece not in packed:
+                pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+                packed[piece] = pack.compress(piece) + pack.flush(zlib.Z_FULL_FLUSH)
+            content += packed[piece]
             size += len(piece)
-        content += pack.flush()
+            check = zlib.adler32(piece, check)
+        content += b"\3\0" + struct.pack(">I", check)
         struct.pack_into("<Q", content, 8, size)
         section = self.find(name)
         section[FLAGS] |= SHF_COMPRESSED
@@ -135,7 +139,7 @@ def abbreviations(program):
 
 
 def debugdata(program):
-    pack = lzma.LZMACompressor(preset=9)
+    pack = lzma.LZMACompressor(preset=0)
     content = b"".join(pack.compress(bytes(1 << 20)) for _ in range(1536)) + pack.flush()
     program.replace(".gnu_debugdata", content)
     # It is looked at only where there is no .symtab.
