@@ -82,8 +82,8 @@ fresh() {
 	FREEZER=''
 	RANDOM=$SEED
 	TOOL_PID='' TOOL_STATUS='' J_OUT='' J_NUMBER=0 TRUTH='' SNAP='' SNAPS=() TOLD=''
-	mkfifo "$D/in" "$D/out" "$D/json" "$D/idle"
-	exec {NEVER}<>"$D/idle"
+	mkfifo "$D/in" "$D/out" "$D/json" "$D/.pause"
+	exec {NEVER}<>"$D/.pause"
 	exec {T_IN}>/dev/null {T_OUT}</dev/null # until there is a target
 }
 
@@ -136,9 +136,9 @@ modes_now() {
 # by_day DAY NIGHT: how often, or how large, by day and by night (make test-nightly).
 by_day() {
 	if [[ -z ${NIGHTLY-} ]]; then
-		printf '%s' "$1"
+		printf '%s\n' "$1"
 	else
-		printf '%s' "$2"
+		printf '%s\n' "$2"
 	fi
 }
 
