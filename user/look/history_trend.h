@@ -7,8 +7,8 @@
 #include "user/regime/regime.h"
 
 /*
- * `growth` says whether it grows; `thirds`, of the whole watch, whether it shrinks or goes up and
- * down, and what it does before that is known. What does not grow has a growth of 0.
+ * `growth` says whether it grows. `thirds`, of the whole watch, says whether it shrinks or goes up
+ * and down, and what it does before that is known. What does not grow has a growth of 0.
  */
 void history_trend_of(const struct regime_judgement *growth, const struct trend *thirds,
 		      struct trend *out);
