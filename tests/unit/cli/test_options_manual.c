@@ -32,7 +32,7 @@ struct manual_item {
 };
 
 struct manual {
-	char *lines[2500];
+	char *lines[4000];
 	size_t line_count;
 	struct manual_item items[ITEMS_MAX];
 	size_t item_count;

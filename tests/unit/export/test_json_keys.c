@@ -212,7 +212,9 @@ static void read_manual(struct json_object *set)
 	while (fgets(line, sizeof(line), file)) {
 		char *rest = line, *word;
 
-		if (inside && !strncmp(line, ".Cm survey", 10))
+		/* Those of a survey, and of the kernel's memory, are objects of their own. */
+		if (inside &&
+		    (!strncmp(line, ".Cm kernel", 10) || !strncmp(line, ".Cm survey", 10)))
 			break;
 		inside |= !strcmp(line, ".Ss JSON\n");
 		if (!inside)
