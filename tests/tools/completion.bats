@@ -47,7 +47,7 @@ subcommands() {
 }
 
 @test "subcommands, and nothing else for the first word" {
-	[[ " $(subcommands) " == *' diff doctor inspect record report survey '* ]]
+	[[ " $(subcommands) " == *' diff doctor inspect kernel record report survey '* ]]
 	offers "$(subcommands)" ''
 	offers 'record report' re
 }
