@@ -330,7 +330,7 @@ beside_long() {
 
 @test "a line names the options that do not go with --inspect" {
 	run_tool -p $$ --inspect -f folded
-	refused 2 '^memleakbpf: --inspect: -f folded has no place for it; give one of text, json, or record$'
+	refused 2 '^memleakbpf: --inspect: -f folded has no place for it; give one of text, json, folded=kept, folded=retained, or record$'
 	run_tool -p $$ --inspect --mmap
 	refused 2 '^memleakbpf: --inspect: excludes --mmap'
 	run_tool -p $$ --inspect --merge

@@ -38,7 +38,7 @@ static bool findings_verdict_whole(const struct verdict *v)
 static void findings_tell_none_lost(struct findings_making *m)
 {
 	const struct verdict *v = &m->s->verdict;
-	char count[FORMAT_GROUPED_MAX], bytes[FORMAT_BYTES_MAX];
+	char count[FORMAT_GROUPED_MAX], judged[FORMAT_GROUPED_MAX], bytes[FORMAT_BYTES_MAX];
 	struct finding *finding = NULL;
 
 	if (v->state != VERDICT_TAKEN || !m->s->live.count || leaks_of(m->r).count)
@@ -65,6 +65,12 @@ static void findings_tell_none_lost(struct findings_making *m)
 			"none of the %s live blocks was found to be lost, but not all memory "
 			"could be looked at in one moment",
 			count);
+	else if (v->classes[VERDICT_REACHABLE].count != m->s->live.count)
+		finding = findings_add(
+			m->to, FINDING_CLEAR, 0,
+			"nothing of what the verdict judged is lost: something still points to %s "
+			"of the %s live blocks",
+			format_grouped(judged, v->classes[VERDICT_REACHABLE].count), count);
 	else
 		finding = findings_add(m->to, FINDING_CLEAR, 0,
 				       "nothing is lost: something still points to %s%s live %s",
