@@ -75,7 +75,7 @@ books() {
 	# shellcheck disable=SC2016
 	jq -e --argjson truth "$TRUTH" --argjson before "$LEAKED_BEFORE" '
 		def of($names): [.stacks[] | select(any(.frames[]; .function as $f | $names | index($f)))
-			| select(all(.frames[]; .function != "small_steps" and .function != "ledger_handled"))];
+			| select(all(.frames[]; .function != "small_steps"))];
 		($truth.live.ledger_leak | {bytes: (.bytes - $before.bytes), count: (.count - $before.count)}) as $true
 		| ([of(["ledger_leak"])[].live.bytes] | add) as $seen
 		| ([of(["ledger_leak"])[] | .error_bytes // 0 | . * .] | add | sqrt) as $error

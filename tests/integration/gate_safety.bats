@@ -172,30 +172,6 @@ allocates_in_handlers() {
 	both allocates_in_handlers
 }
 
-# The last 1024 of the blocks that handlers keep are live.
-@test "signals: what handlers allocate and free amid malloc and free is neither lost nor counted twice" {
-	without_traps
-	GATE=(--gate)
-	MODE=''
-	T_ENV=("LD_PRELOAD=$TARGETS/signal_safe.so")
-	start_target "$TARGETS/ledger" 1
-	tell small
-	tell go
-	gate
-	tell handlers
-	until_true "$DEADLINE" works_on .handled 3000 || fail 'there are no signals'
-	tell still
-	tell calm
-	snap
-	jq -e --argjson handled "$(field .handled "$TRUTH")" '
-		[.stacks[] | select(any(.frames[]; .function == "ledger_handled"))] as $of
-		| [[$of[].alloc.count], [$of[].live.count], [$of[].live.bytes / 72] | add] == [$handled, 1024, 1024]
-		' <<<"$SNAP" >/dev/null ||
-		fail "$(field .handled "$TRUTH") handlers: $(jq -c '[.stacks[] | select(any(.frames[]; .function == "ledger_handled"))] | [[.[].alloc.count], [.[].live.count] | add]' <<<"$SNAP")"
-	stop_tool
-	end_target
-}
-
 comes_and_goes() {
 	start_ledger 2
 	tell 'crowd 1000'

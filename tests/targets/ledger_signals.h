@@ -31,30 +31,12 @@ static void set_timer(int which, int number, handler *handler, int microseconds)
 		truth_die("ledger: setitimer");
 }
 
-#define HANDLED_KEPT 1024
-#define HANDLED_SIZE 72
-
-static void *handled_kept[HANDLED_KEPT];
-
-/* The block that a handler keeps, until so many others have run. */
-SITE static void *ledger_handled(const struct ledger_functions *f)
-{
-	void *block = f->malloc(HANDLED_SIZE);
-
-	__asm__ volatile("" ::: "memory");
-	return block;
-}
-
 /* Only where the allocator may be called in a handler: signal_safe.c. */
 static void on_allocate(int number, siginfo_t *info, void *context)
 {
 	const struct ledger_functions *f = &ledger_libc;
 	uint32_t seed = (uint32_t)__atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
-	void *blocks[4], *kept = ledger_fill(ledger_handled(f), HANDLED_SIZE, seed);
-
-	kept = __atomic_exchange_n(&handled_kept[seed % HANDLED_KEPT], kept, __ATOMIC_SEQ_CST);
-	if (kept)
-		ledger_give(f, kept);
+	void *blocks[4];
 
 	(void)number;
 	(void)info;

@@ -175,8 +175,6 @@ static int pages_write_header(struct pages_making *m)
 
 	gate_header_init(&header, m->request->mean);
 	header.level = m->request->level;
-	header.text_from = m->request->text_address;
-	header.text_to = m->request->text_address + m->request->text_size;
 	/* For exact stubs any value will do. */
 	m->on = m->request->mean ? header.mean_ln2 : 1;
 	header.mean_ln2 = 0;

@@ -48,12 +48,7 @@
 #define GATE_CALL_LEVEL	 32
 #define GATE_CALL_SIZE	 48
 
-/* Of a sample's call from struct gate_call on: then the return address of the program's call. */
-#define GATE_CALL_FRAME (GATE_CALL_SIZE + 40)
-
 #ifndef __ASSEMBLER__
-#define GATE_NESTED 4
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,9 +72,7 @@ struct gate_header {
 	 * While the target runs, the tool writes only this and the mean.
 	 */
 	uint64_t level;
-	/* The code of the allocator; whatever else calls it does so of its own. None: unknown. */
-	uint64_t text_from, text_to;
-	uint64_t pad[7];
+	uint64_t pad[9];
 	uint32_t log2[GATE_LOG2_ENTRIES + 1]; /* log2(1 + i / 256) * 2^24 */
 };
 _Static_assert(sizeof(struct gate_header) <= GATE_SLOTS - GATE_HEADER, "fits before the slots");
@@ -93,12 +86,10 @@ struct gate_slot {
 	 * an owner from its hash on.
 	 */
 	uint64_t thread;
-	/*
-	 * The stack pointer at the entry of the thread's present function; 0: it is in none. Then
-	 * the same of what a signal handler calls amid that one, of a handler amid this, and so on.
-	 */
-	uint64_t inside[GATE_NESTED];
+	/* The stack pointer at the entry of the thread's present function; 0: it is in none. */
+	uint64_t inside;
 	uint64_t level; /* the level with which `left` was drawn */
+	uint64_t pad[3];
 };
 _Static_assert(sizeof(struct gate_slot) == 64, "a cache line");
 _Static_assert(offsetof(struct gate_slot, thread) == GATE_SLOT_THREAD &&
@@ -107,7 +98,7 @@ _Static_assert(offsetof(struct gate_slot, thread) == GATE_SLOT_THREAD &&
 
 /* A call that a stub makes, on the stack. */
 struct gate_call {
-	uint64_t *mark;		/* of gate_slot.inside; NULL: it is inside of another call */
+	struct gate_slot *own;	/* NULL: it is inside of another call */
 	struct gate_slot *home; /* the slot where the thread counts */
 	uint64_t left;		/* functions inside take from the slot; this gives it back */
 	uint64_t sample;

@@ -13,8 +13,7 @@
  * posix_memalign to memalign's. Only the outermost is counted and told: the inner one's block may be
  * another one (musl's aligned_alloc gives a place inside of what its malloc gave). While a function
  * is called from a stub, `inside` of the thread's own slot is the stack pointer at its entry, and a
- * stub that is reached further down the stack goes straight to its function, if the allocator's own
- * code has called it. What a signal handler calls amid that is counted and told, with a mark of its own. A function that may call
+ * stub that is reached further down the stack goes straight to its function. A function that may call
  * others is called from its stub even where it is no sample (`nesting`), which costs it some 2 ns;
  * one that calls no other is jumped to (`entry`).
  *
@@ -58,19 +57,10 @@ memleakbpf_gate:
 .Lown\@:
 .endm
 
-/* Inside of an allocator's call already: on to `room`; unless this one is a signal handler's, whose mark %r10 leads to then. */
-.macro UNLESS_INSIDE room
-	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
-	jbe	.Loutside\@
-	call	amid
-	test	%r10, %r10
-	je	\room
-.Loutside\@:
-.endm
-
 /* Marks the thread as inside of an allocator; if it is already, on to `room`. */
 .macro MARK_INSIDE room
-	UNLESS_INSIDE \room
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	\room
 	mov	%rsp, GATE_SLOT_INSIDE(%r10)
 .endm
 
@@ -149,7 +139,7 @@ memleakbpf_gate:
 #define THIRD	(GATE_CALL_SIZE + 16)
 #define SECOND	(GATE_CALL_SIZE + 24)
 #define FIRST	(GATE_CALL_SIZE + 32)
-#define FRAME	GATE_CALL_FRAME
+#define FRAME	(GATE_CALL_SIZE + 40)
 
 .macro ARGUMENTS
 	mov	THIRD(%rsp), %rdx
@@ -351,7 +341,8 @@ memleakbpf_gate:
 	je	.Lroom\@
 	SLOT
 	OWN_SLOT
-	UNLESS_INSIDE .Lroom\@
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	.Lroom\@
 	UNLESS_OFF .Lroom\@
 	xor	%eax, %eax
 	jmp	.Lprobe\@
@@ -427,7 +418,8 @@ memleakbpf_gate:
 .Lexact\@:
 	SLOT
 	OWN_SLOT
-	UNLESS_INSIDE .Lroom\@
+	cmp	%rsp, GATE_SLOT_INSIDE(%r10)
+	ja	.Lroom\@
 	UNLESS_OFF .Lroom\@
 	RESIZE_PRODUCT \kind
 	xor	%eax, %eax
@@ -461,33 +453,6 @@ memleakbpf_gate:
 	TABLE	\kind, .Lentry\@, .Lentry\@, .Lexact\@, .Lundo\@, .Lroom\@, 0, \
 		.Lprobe\@, .Lfreed\@, .Lkept\@
 .endm
-
-/* UNLESS_INSIDE where the thread is inside: keeps all but %r10 and %r11. */
-	.balign	16
-amid:
-	.cfi_startproc
-	SAVE	%rax
-	SAVE	%rdi
-	SAVE	%rsi
-	SAVE	%rdx
-	SAVE	%rcx
-	SAVE	%r8
-	SAVE	%r9
-	TAKE_STACK	8
-	mov	%r10, %rdi
-	lea	72(%rsp), %rsi
-	call	gate_amid
-	mov	%rax, %r10
-	GIVE_STACK	8
-	RESTORE	%r9
-	RESTORE	%r8
-	RESTORE	%rcx
-	RESTORE	%rdx
-	RESTORE	%rsi
-	RESTORE	%rdi
-	RESTORE	%rax
-	ret
-	.cfi_endproc
 
 /* OWN_SLOT where the thread counts in another one's slot: keeps all but %r10 and %r11. */
 	.balign	16

@@ -20,7 +20,6 @@ HIDDEN uint8_t gate_filter[];
 HIDDEN uint64_t gate_set[];
 
 struct gate_slot *gate_own(struct gate_slot *home);
-uint64_t gate_amid(struct gate_slot *own, const uint64_t *entry);
 int gate_draw(struct gate_slot *home, struct gate_call *call);
 void gate_count(struct gate_call *call, uint64_t size);
 int gate_insert(uint64_t block, struct gate_call *call);
@@ -79,68 +78,33 @@ struct gate_slot *gate_own(struct gate_slot *home)
 			return slot;
 	}
 	count(&gate_header.crowded);
-	for (int i = 0; i < GATE_NESTED; i++)
-		home->inside[i] = 0;
+	home->inside = 0;
 	home->thread = thread;
 	return home;
 }
 
-/* Does the allocator itself make the call that returns to there, or a stub for it? */
-static bool is_inner(uint64_t to)
-{
-	uint64_t code = (uint64_t)&gate_header - GATE_HEADER;
-	uint64_t from = gate_header.text_from, end = gate_header.text_to;
-
-	return !end || to - from < end - from || to - code < GATE_CODE_SIZE;
-}
-
 /*
- * The mark for a call at that stack pointer, which returns to there. NULL: it is inside of another
- * one. Amid a function that is called from a stub come calls of the allocator's own. Calls of other
- * code are a signal handler's, or of what the allocator calls back: they are as good as others. A
- * call left by longjmp is forgotten: it is not above the frame of the next call any more.
+ * Enters a call. A call left by longjmp is forgotten: it is not above the frame of the next call
+ * any more. 0: the call is inside of another one.
  */
-static uint64_t *mark_of(struct gate_slot *own, uint64_t sp, uint64_t to)
-{
-	for (int i = 0; i < GATE_NESTED; i++) {
-		if (own->inside[i] <= sp)
-			return &own->inside[i];
-		if (!i && is_inner(to))
-			break;
-	}
-	return NULL;
-}
-
-/*
- * A stub was reached while its thread is inside of a function; `entry` is the stack pointer there.
- * Where its mark is to be, less GATE_SLOT_INSIDE. 0: the call is inside of that function's.
- */
-uint64_t gate_amid(struct gate_slot *own, const uint64_t *entry)
-{
-	const uint64_t *mark = mark_of(own, (uint64_t)entry, *entry);
-
-	return mark ? (uint64_t)mark - GATE_SLOT_INSIDE : 0;
-}
-
-/* Enters a call. 0: the call is inside of another one. */
 static int enter(struct gate_slot *home, struct gate_call *call)
 {
-	const uint64_t *to = (const uint64_t *)call + GATE_CALL_FRAME / 8;
+	struct gate_slot *own = gate_own(home);
 
 	call->home = home;
 	call->left = home->left;
 	call->level = call->left_level = home->level;
-	call->mark = mark_of(gate_own(home), (uint64_t)call, *to);
-	if (call->mark)
-		*call->mark = (uint64_t)call;
-	return call->mark != NULL;
+	call->own = (uint64_t)call < own->inside ? NULL : own;
+	if (call->own)
+		own->inside = (uint64_t)call;
+	return call->own != NULL;
 }
 
 static void leave(const struct gate_call *call)
 {
-	if (!call->mark)
+	if (!call->own)
 		return;
-	*call->mark = 0;
+	call->own->inside = 0;
 	call->home->left = call->left;
 	call->home->level = call->left_level;
 }
