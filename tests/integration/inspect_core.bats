@@ -8,7 +8,7 @@ load lib.bash
 
 # What differs by what it is of, and by when.
 # What several variables lead to depends on what is left over on the stacks, which go on until the core is written.
-OWN='del(.ways[]?.alone, .ways[]?.shared) | del(.time, .time_ms, .total_ms, .pause_ms, .elapsed_ms, .tool_peak_bytes, .core, .final)'
+OWN='del(.ways[]?.alone, .ways[]?.shared) | del(.findings, .time, .time_ms, .total_ms, .pause_ms, .elapsed_ms, .tool_peak_bytes, .core, .final)'
 # What is of blocks. gcore does not say which pages were touched, so that what is resident is another number.
 BLOCKS='{verdict: (.verdict | del(.unknown_bytes)), groups, losses,
 	allocators: [.allocators[] | {name, in_use, slack_bytes, free_bytes, cached_bytes, unbelieved_bytes}]}'
@@ -50,7 +50,7 @@ near() {
 	((was - is <= NEARLY && is - was <= NEARLY)) || fail "$1: $was of the process, $is of its core"
 }
 
-# alike FILTER CORE: the core's JSON against that of the living process.
+# alike FILTER CORE: the core's JSON against that of the living process. The first sentences are another: a core has no shared memory, and no next step.
 alike() {
 	diff <(jq -S "$1" "$D/live.json") <(jq -S "$1" "$2") >"$D/differ" || fail "$2: $(head -50 "$D/differ")"
 }

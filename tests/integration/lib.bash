@@ -336,7 +336,12 @@ patience() {
 start_tool() {
 	: >"$D/tool.err" # now, so that nobody reads what an earlier one said
 	J_NUMBER=$((J_NUMBER + 1))
-	: >"$D/json.$J_NUMBER"
+	# A file never makes the tool wait. With UNREAD=1 it is a FIFO, which does once it is full and nobody reads.
+	if [[ -n ${UNREAD-} ]]; then
+		mkfifo "$D/json.$J_NUMBER"
+	else
+		: >"$D/json.$J_NUMBER"
+	fi
 	# The shell's background jobs ignore SIGINT otherwise.
 	local how=()
 

@@ -141,7 +141,7 @@ untouched() {
 
 # A child that is held while the tool does nothing: nobody reads what it writes.
 held_without_tool() {
-	local last='' same=0
+	local last='' same=0 UNREAD=1
 
 	start_target "$TARGETS/family"
 	attach --children exact

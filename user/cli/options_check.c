@@ -49,9 +49,9 @@ static int check_usdt(const struct option_values *values)
 			   : trace->check_frees ? "--check-frees"
 			   : trace->mmap	? "--mmap"
 			   : trace->object	? "-O"
-			   : trace->alloc_fns.count ? "--alloc-fn"
-			   : trace->realloc_fns.count || trace->free_fns.count
-				   ? "--realloc-fn and --free-fn"
+			   : trace->alloc_fns.count	   ? "--alloc-fn"
+			   : trace->realloc_fns.count	   ? "--realloc-fn"
+			   : trace->free_fns.count	   ? "--free-fn"
 			   : trace->symbols_prefixes.count ? "--symbols-prefix"
 							   : NULL;
 
