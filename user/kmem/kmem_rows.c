@@ -60,7 +60,8 @@ static int kmem_row_take_tasks(struct kernel_stack *row, const struct kmem_live 
 
 	for (size_t i = 0; i < count; i++)
 		tasks += !i || blocks[i].tgid != blocks[i - 1].tgid;
-	row->tasks = calloc(tasks, sizeof(*row->tasks));
+	/* One at least, so that NULL means no memory. */
+	row->tasks = calloc(tasks + 1, sizeof(*row->tasks));
 	if (!row->tasks)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
