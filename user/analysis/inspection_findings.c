@@ -109,7 +109,8 @@ static const char *inspected_doubt(const struct inspection *i)
 static void inspected_tell_clear(struct inspected_making *m)
 {
 	const char *doubt = inspected_doubt(m->i);
-	char count[FORMAT_GROUPED_MAX];
+	const struct amount *possible = &m->i->verdict.classes[VERDICT_POSSIBLE];
+	char count[FORMAT_GROUPED_MAX], bytes[FORMAT_BYTES_MAX];
 	struct finding *finding;
 
 	if (!m->blocks)
@@ -121,6 +122,13 @@ static void inspected_tell_clear(struct inspected_making *m)
 		finding = findings_add(m->to, FINDING_CLEAR, 0, "all that is lost is suppressed");
 	else if (inspected_worst(m->i))
 		return;
+	else if (possible->count)
+		finding = findings_add(
+			m->to, FINDING_CLEAR, 0,
+			"no block is certainly lost of the %s that are seen; only pointers into "
+			"their midst lead to %s%s%s",
+			format_grouped(count, m->blocks), format_bytes(bytes, possible->bytes),
+			doubt ? "; but " : "", doubt ?: "");
 	else
 		finding = findings_add(
 			m->to, FINDING_CLEAR, 0, "no block is lost of the %s that are seen%s%s",
