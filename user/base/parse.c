@@ -262,3 +262,11 @@ char *format_grouped(char buf[static FORMAT_GROUPED_MAX], uint64_t value)
 	*out = '\0';
 	return buf;
 }
+
+char *format_hex(char *buf, size_t size, const uint8_t *bytes, size_t len)
+{
+	*buf = '\0';
+	for (size_t i = 0; i < len && 2 * i + 2 < size; i++)
+		snprintf(buf + 2 * i, 3, "%02x", bytes[i]);
+	return buf;
+}

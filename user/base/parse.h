@@ -62,4 +62,10 @@ char *format_duration(char buf[static FORMAT_DURATION_MAX], uint64_t ns);
 /* An exact number that can be read: "1,234,567". Returns buf. */
 char *format_grouped(char buf[static FORMAT_GROUPED_MAX], uint64_t value);
 
+/*
+ * Bytes as hexadecimal digits, "00ff": as many as fit into buf, whose size is 1 or more. `bytes` may
+ * be NULL when len is 0. Returns buf.
+ */
+char *format_hex(char *buf, size_t size, const uint8_t *bytes, size_t len);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "user/base/log.h"
 #include "user/base/page.h"
+#include "user/base/parse.h"
 #include "user/base/text.h"
 #include "user/base/util.h"
 #include "user/process/elf_file.h"
@@ -160,8 +161,7 @@ static int core_object_try_id(const struct core_search *search, struct core_obje
 	char hex[2 * CORE_ID_MAX + 1], name[sizeof(hex) + 64];
 	int err = -ENOENT;
 
-	for (size_t i = 0; i < o->id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", o->id[i]);
+	format_hex(hex, sizeof(hex), o->id, o->id_len);
 	for (size_t i = 0; err && o->id_len && i < ARRAY_SIZE(directories); i++) {
 		int fd;
 

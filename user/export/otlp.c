@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "user/base/clock.h"
+#include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
 #include "user/export/otlp_tables.h"
@@ -109,10 +110,9 @@ static uint32_t otlp_function(struct otlp *o, const struct frame *frame)
 
 static uint32_t otlp_build_id(struct otlp *o, const uint8_t *build_id, size_t len)
 {
-	char hex[2 * 64 + 1] = "";
+	char hex[2 * 64 + 1];
 
-	for (size_t i = 0; build_id && i < len && i < 64; i++)
-		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	format_hex(hex, sizeof(hex), build_id, build_id ? len : 0);
 	return *hex ? otlp_attribute(&o->tables, "process.executable.build_id.gnu", hex) : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "bpf/lost_cause.h"
 #include "user/base/clock.h"
+#include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/export/collect.h"
 #include "user/export/pprof_compress.h"
@@ -94,11 +95,9 @@ static uint32_t function_id(struct profile *p, const struct frame *frame)
 
 static uint32_t build_id_string(struct profile *p, const uint8_t *build_id, size_t len)
 {
-	char hex[2 * 64 + 1] = "";
+	char hex[2 * 64 + 1];
 
-	for (size_t i = 0; build_id && i < len && i < 64; i++)
-		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
-	return string_id(p, hex);
+	return string_id(p, format_hex(hex, sizeof(hex), build_id, build_id ? len : 0));
 }
 
 /* A map without addresses stands for a module that is mapped no more. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "user/base/log.h"
+#include "user/base/parse.h"
 #include "user/look/survey_process.h"
 
 void keep_asked_note_build_id(struct kept *kept)
@@ -12,9 +13,7 @@ void keep_asked_note_build_id(struct kept *kept)
 	const uint8_t *id;
 	size_t size = target_build_id(kept->target, &id);
 
-	kept->build_id[0] = '\0';
-	for (size_t i = 0; i < size && i < KEEP_BUILD_ID_MAX; i++)
-		snprintf(kept->build_id + 2 * i, 3, "%02x", id[i]);
+	format_hex(kept->build_id, sizeof(kept->build_id), id, size);
 }
 
 int keep_asked_each(const struct kept *all, struct history *history,

@@ -24,6 +24,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "user/base/log.h"
+#include "user/base/parse.h"
 #include "user/base/util.h"
 #include "user/symbol/root.h"
 #include "user/process/elf_open.h"
@@ -221,8 +222,7 @@ static int try_build_id(const struct debugfile_query *query, const struct wanted
 
 	if (query->root_fd < 0 || wanted->id_len < 2 || wanted->id_len > BUILD_ID_MAX)
 		return -1;
-	for (size_t i = 0; i < wanted->id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", wanted->id[i]);
+	format_hex(hex, sizeof(hex), wanted->id, wanted->id_len);
 	snprintf(file, sizeof(file), "%.2s/%s.debug", hex, hex + 2);
 	return try_join(query, wanted, DEBUG_ROOT, "/.build-id/", "", file, name);
 }

@@ -274,13 +274,24 @@ static void grouped_numbers(void **state)
 		assert_string_equal(format_grouped(buf, cases[i].value), cases[i].text);
 }
 
+static void hexadecimal_digits(void **state)
+{
+	static const uint8_t bytes[] = {0x00, 0xff, 0x1a};
+	char buf[8], small[6];
+
+	(void)state;
+	assert_string_equal(format_hex(buf, sizeof(buf), bytes, 3), "00ff1a");
+	assert_string_equal(format_hex(small, sizeof(small), bytes, 3), "00ff");
+	assert_string_equal(format_hex(buf, sizeof(buf), NULL, 0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations),	    cmocka_unit_test(sizes),
 		cmocka_unit_test(counts),	    cmocka_unit_test(pid_lists),
 		cmocka_unit_test(bytes_for_people), cmocka_unit_test(durations_for_people),
-		cmocka_unit_test(grouped_numbers),
+		cmocka_unit_test(grouped_numbers),  cmocka_unit_test(hexadecimal_digits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
